@@ -1,0 +1,108 @@
+"""Clean lines: without carriage returns, terminal colours, launcher and pod prefixes; CRI partial records joined.
+
+A prefix is only removed where a line that a format is sure of (its *anchor*) shows that the log carries one:
+``0: `` in a log without a launcher is text like any other.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from rdmalab.sources import Text
+
+_ANSI = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07]*\x07|[@-Z\\-_])")
+_STAMP = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?"
+_CRI = re.compile(rf"({_STAMP} std(?:out|err)) ([FP]) ?")
+
+# What may stand before a line. Only ATOMS with a tag tell one stream from another; stamps and log levels do not.
+_ATOMS = {
+    "cri": (rf"{_STAMP} std(?:out|err) [FP] ?", False),
+    "stamp": (rf"{_STAMP}[ \t]+", False),
+    "level": (r"(?:\[?(?:INFO|DEBUG|NOTICE|WARN(?:ING)?|ERROR|stdout|stderr)\]?:?[ \t]+)", False),
+    "bar": (r"\|[ \t]?", False),
+    "quote": (r">[ \t]?", False),
+    "mpi": (r"\[\d+,\d+\](?:\[[^\]\s]*\])?<std(?:out|err|diag)>:[ ]?", True),
+    "pod": (r"\[pod/[^\]\s]+\][ \t]", True),
+    "ray": (r"\([^()]*\bpid=\d+[^()]*\)[ \t]", True),
+    "rank": (r"[ ]*\d+:[ ]", True),
+    "bracket": (r"\[[\w.-]+\][ \t]", True),
+    "host": (r"[A-Za-z][\w.-]*:[ ]?", True),
+}
+
+
+class Line(NamedTuple):
+    """A clean line. ``tag`` names the stream it came from: the launcher's mark (``[1,0]<stdout>:``), empty without."""
+
+    number: int
+    tag: str
+    text: str
+
+
+def clean(text: Text) -> Iterator[tuple[int, str]]:
+    """Yields (number, line) without CR and terminal colours; CRI partial records are joined under the first number."""
+    held: dict[str, tuple[int, str]] = {}
+    for number, line in text.lines():
+        line = line.rstrip("\r")
+        if "\x1b" in line:
+            line = _ANSI.sub("", line)
+        record = _CRI.match(line) if line[:2] == "20" else None
+        if record:
+            stream = record[1].rsplit(" ", 1)[1]
+            if stream in held:
+                number, start = held.pop(stream)
+                line = start + line[record.end() :]
+            if record[2] == "P":
+                held[stream] = number, line
+                continue
+        yield number, line
+    yield from held.values()
+
+
+def unprefixed(text: Text, anchor: re.Pattern[str]) -> Iterator[Line]:
+    """
+    Yields the clean lines of *text* with their launcher prefix split off.
+
+    Args:
+        anchor: Matches the beginning of what the tool itself prints on lines that only it prints. What stands before
+            the first match shows which prefixes the log carries.
+    """
+    prefix = _prefix_pattern(text, anchor)
+    if prefix is None:
+        for number, line in clean(text):
+            yield Line(number, "", line)
+        return
+    for number, line in clean(text):
+        found = prefix.match(line)
+        if found:
+            yield Line(number, "".join(v for v in found.groups() if v).strip(), line[found.end() :])
+        else:
+            yield Line(number, "", line)
+
+
+def _prefix_pattern(text: Text, anchor: re.Pattern[str]) -> re.Pattern[str] | None:
+    """The pattern of all prefixes that stand before anchors, or None when there is none."""
+    shapes: list[str] = []
+    for _, line in clean(text):
+        found = anchor.search(line)
+        if found and (lead := line[: found.start()]).strip():
+            shape = _shape(lead)
+            if shape not in shapes:
+                shapes.append(shape)
+            if len(shapes) >= 8:
+                break
+    return re.compile("|".join(f"(?:{s})" for s in sorted(shapes, key=len, reverse=True))) if shapes else None
+
+
+def _shape(lead: str) -> str:
+    """Turns the text before an anchor into a pattern: known atoms, else the text itself with any digits."""
+    pattern, rest = "", lead
+    while rest.strip():
+        for atom, tagged in _ATOMS.values():
+            if found := re.match(atom, rest):
+                pattern += f"({atom})" if tagged else f"(?:{atom})"
+                rest = rest[found.end() :]
+                break
+        else:
+            pattern += "(" + re.sub(r"\d+", r"\\d+", re.escape(rest.strip())) + r")[ \t]?"
+            rest = ""
+    return r"[ \t]*" + pattern

@@ -1,0 +1,204 @@
+"""From paths to texts: folders, globs of the shell, compressed files and archives, encodings, content hashes.
+
+Knows nothing of formats. A member of an archive is addressed ``archive!member`` and never unpacked to disk.
+"""
+
+import bz2
+import codecs
+import gzip
+import hashlib
+import io
+import lzma
+import os
+import stat
+import sys
+import tarfile
+import zipfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, cast
+
+_CHUNK = 4 << 20  # bytes; a literal-first scan of 4 MiB pieces is as fast as one over a mapped file
+_KEEP = 32 << 20  # a text up to this size is held in memory and read once
+_OPENERS: dict[str, Callable[[BinaryIO], BinaryIO]] = {
+    ".gz": lambda raw: cast(BinaryIO, gzip.GzipFile(fileobj=raw)),
+    ".xz": lambda raw: cast(BinaryIO, lzma.LZMAFile(raw)),
+    ".bz2": lambda raw: cast(BinaryIO, bz2.BZ2File(raw)),
+}
+_TAR_ENDINGS = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2", ".tbz2")
+_UTF16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+
+
+class Text:
+    """The content of one log as UTF-8, readable any number of times.
+
+    ``path`` is what a user is shown, ``sha256`` the hash of the decompressed bytes.
+    """
+
+    def __init__(self, path: str, opener: Callable[[], BinaryIO], modified_ns: int | None = None) -> None:
+        self.path, self._opener, self.modified_ns = path, opener, modified_ns
+        with opener() as stream:
+            start = stream.read(_KEEP)
+            digest = hashlib.sha256(start)
+            self.size_bytes = len(start)
+            self._data: bytes | None = None
+            while block := stream.read(_CHUNK):
+                digest.update(block)
+                self.size_bytes += len(block)
+        self.sha256 = digest.hexdigest()
+        self._encoding = _encoding_of(start)
+        if self.size_bytes == len(start):
+            self._data = _to_utf8(start, self._encoding)
+
+    @classmethod
+    def of(cls, content: str | bytes, path: str = "-") -> "Text":
+        """A text from memory, for tests and for standard input."""
+        data = content.encode() if isinstance(content, str) else content
+        return cls(path, lambda: io.BytesIO(data))
+
+    def chunks(self) -> Iterator[tuple[int, bytes]]:
+        """Yields (number of the first line, bytes) in pieces that end at a line end; encoded as UTF-8 or latin-1."""
+        if self._data is not None:
+            yield 1, self._data
+            return
+        number, rest = 1, b""
+        decoder = codecs.getincrementaldecoder(self._encoding)(errors="replace") if self._encoding else None
+        with self._opener() as stream:
+            while block := stream.read(_CHUNK):
+                block = rest + (decoder.decode(block).encode() if decoder else block)
+                cut = block.rfind(b"\n") + 1
+                block, rest = block[:cut], block[cut:]
+                if block:
+                    yield number, block
+                    number += block.count(b"\n")
+                if len(rest) > _KEEP:  # one line of 32 MiB is no line of a log: cut it rather than hold gigabytes
+                    yield number, rest
+                    rest = b""
+            if rest:
+                yield number, rest
+
+    def lines(self) -> Iterator[tuple[int, str]]:
+        """Yields (line number from 1, text without its line end). Bytes that are no UTF-8 are read as latin-1."""
+        for number, chunk in self.chunks():
+            try:
+                text = chunk.decode("utf-8")
+            except UnicodeDecodeError:
+                text = "\n".join(_decode_line(raw) for raw in chunk.split(b"\n"))
+            if number == 1:
+                text = text.removeprefix("\ufeff")
+            body = text[:-1] if text.endswith("\n") else text
+            if body or text:
+                yield from enumerate(body.split("\n"), number)
+
+
+def _decode_line(raw: bytes) -> str:
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError:
+        return raw.decode("latin-1")
+
+
+def _encoding_of(start: bytes) -> str | None:
+    """``utf-16-le`` or ``utf-16-be`` where a mark or the pattern of NUL bytes shows it, else None."""
+    if start[:2] in _UTF16:
+        return _UTF16[start[:2]]
+    head = start[:2048]
+    even, odd = head[0::2].count(0), head[1::2].count(0)
+    half = max(1, len(head) // 2)
+    if odd > 0.8 * half and even < 0.1 * half:
+        return "utf-16-le"
+    if even > 0.8 * half and odd < 0.1 * half:
+        return "utf-16-be"
+    return None
+
+
+def _to_utf8(data: bytes, encoding: str | None) -> bytes:
+    return data.decode(encoding, errors="replace").removeprefix("\ufeff").encode() if encoding else data
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One thing that may be read: a file, or a member of an archive."""
+
+    path: str
+    modified_ns: int | None
+    open: Callable[[], Text]
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """One thing that cannot be read, and why, in a few words."""
+
+    path: str
+    reason: str
+
+
+def find(paths: list[str | Path]) -> Iterator[Source | Skipped]:
+    """
+    Walks files, folders (recursively, in order of name) and archives.
+
+    ``-`` is standard input. Links to folders are not followed, so that a loop cannot happen.
+
+    Raises:
+        FileNotFoundError: A path that was named does not exist.
+    """
+    for path in paths:
+        if str(path) == "-":
+            content = sys.stdin.buffer.read()
+            yield Source("-", None, lambda: Text.of(content, "-"))
+        else:
+            if not os.path.lexists(path):
+                raise FileNotFoundError(str(path))
+            yield from _walk(Path(path))
+
+
+def _walk(path: Path) -> Iterator[Source | Skipped]:
+    try:
+        status = path.stat()
+        if stat.S_ISDIR(status.st_mode):
+            for child in sorted(path.iterdir()):
+                if not (child.is_symlink() and child.is_dir()):
+                    yield from _walk(child)
+        elif not stat.S_ISREG(status.st_mode):
+            yield Skipped(str(path), "not a plain file")
+        elif path.name.lower().endswith((*_TAR_ENDINGS, ".zip")):
+            yield from _members(path, status.st_mtime_ns)
+        else:
+            yield _plain(path, status.st_mtime_ns)
+    except OSError as error:
+        yield Skipped(str(path), (error.strerror or str(error)).lower())
+
+
+def _plain(path: Path, modified_ns: int) -> Source | Skipped:
+    if not os.access(path, os.R_OK):
+        return Skipped(str(path), "permission denied")
+    wrap = _OPENERS.get(path.suffix.lower())
+
+    def opener() -> BinaryIO:
+        raw = path.open("rb")
+        return wrap(raw) if wrap else raw
+
+    return Source(str(path), modified_ns, lambda: Text(str(path), opener, modified_ns))
+
+
+def _members(path: Path, modified_ns: int) -> Iterator[Source | Skipped]:
+    """Members are read while the archive is open, one at a time: a compressed tar cannot be entered in the middle."""
+    try:
+        if path.name.lower().endswith(".zip"):
+            with zipfile.ZipFile(path) as archive:
+                for info in archive.infolist():
+                    if not info.is_dir():
+                        yield _member(path, info.filename, archive.read(info), modified_ns)
+        else:
+            with tarfile.open(path) as tar:
+                for member in tar:
+                    if member.isfile() and (stream := tar.extractfile(member)):
+                        yield _member(path, member.name, stream.read(), modified_ns)
+    except (tarfile.TarError, zipfile.BadZipFile, EOFError, lzma.LZMAError, RuntimeError) as error:
+        yield Skipped(str(path), f"damaged archive: {error}")
+
+
+def _member(path: Path, name: str, content: bytes, modified_ns: int) -> Source:
+    shown = f"{path}!{name}"
+    return Source(shown, modified_ns, lambda: Text(shown, lambda: io.BytesIO(content), modified_ns))
