@@ -14,7 +14,8 @@ import stat
 import sys
 import tarfile
 import zipfile
-from collections.abc import Callable, Iterator
+import zlib
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -118,15 +119,6 @@ def _to_utf8(data: bytes, encoding: str | None) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """One thing that may be read: a file, or a member of an archive."""
-
-    path: str
-    modified_ns: int | None
-    open: Callable[[], Text]
-
-
-@dataclass(frozen=True, slots=True)
 class Skipped:
     """One thing that cannot be read, and why, in a few words."""
 
@@ -134,56 +126,64 @@ class Skipped:
     reason: str
 
 
-def find(paths: list[str | Path]) -> Iterator[Source | Skipped]:
-    """
-    Walks files, folders (recursively, in order of name) and archives.
+@dataclass(frozen=True, slots=True)
+class File:
+    """One file that may hold a log, or many (an archive); not opened yet."""
 
-    ``-`` is standard input. Links to folders are not followed, so that a loop cannot happen.
+    path: str
+    size_bytes: int
+    modified_ns: int
+
+
+def find(paths: Iterable[str | Path]) -> Iterator[File | Skipped]:
+    """
+    Walks files and folders (recursively, in order of name) without opening a file.
+
+    Links to folders are not followed, so that a loop cannot happen. Hidden files and folders are left out unless named.
 
     Raises:
         FileNotFoundError: A path that was named does not exist.
     """
     for path in paths:
+        if not os.path.lexists(path):
+            raise FileNotFoundError(str(path))
+        yield from _walk(Path(path))
+
+
+def texts(path: str | Path) -> Iterator[Text | Skipped]:
+    """Opens one file: its text, or the texts of an archive's members. ``-`` is standard input."""
+    path = Path(path)
+    name = path.name.lower()
+    try:
         if str(path) == "-":
-            content = sys.stdin.buffer.read()
-            yield Source("-", None, lambda: Text.of(content, "-"))
+            yield Text.of(sys.stdin.buffer.read(), "-")
+        elif name.endswith((*_TAR_ENDINGS, ".zip")):
+            yield from _members(path)
         else:
-            if not os.path.lexists(path):
-                raise FileNotFoundError(str(path))
-            yield from _walk(Path(path))
+            wrap = _OPENERS.get(path.suffix.lower(), lambda raw: raw)
+            yield Text(str(path), lambda: wrap(path.open("rb")), path.stat().st_mtime_ns)
+    except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
+        yield Skipped(str(path), _reason(error))
 
 
-def _walk(path: Path) -> Iterator[Source | Skipped]:
+def _walk(path: Path) -> Iterator[File | Skipped]:
     try:
         status = path.stat()
         if stat.S_ISDIR(status.st_mode):
             for child in sorted(path.iterdir()):
-                if not (child.is_symlink() and child.is_dir()):
+                if not child.name.startswith(".") and not (child.is_symlink() and child.is_dir()):
                     yield from _walk(child)
         elif not stat.S_ISREG(status.st_mode):
             yield Skipped(str(path), "not a plain file")
-        elif path.name.lower().endswith((*_TAR_ENDINGS, ".zip")):
-            yield from _members(path, status.st_mtime_ns)
         else:
-            yield _plain(path, status.st_mtime_ns)
+            yield File(str(path), status.st_size, status.st_mtime_ns)
     except OSError as error:
-        yield Skipped(str(path), (error.strerror or str(error)).lower())
+        yield Skipped(str(path), _reason(error))
 
 
-def _plain(path: Path, modified_ns: int) -> Source | Skipped:
-    if not os.access(path, os.R_OK):
-        return Skipped(str(path), "permission denied")
-    wrap = _OPENERS.get(path.suffix.lower())
-
-    def opener() -> BinaryIO:
-        raw = path.open("rb")
-        return wrap(raw) if wrap else raw
-
-    return Source(str(path), modified_ns, lambda: Text(str(path), opener, modified_ns))
-
-
-def _members(path: Path, modified_ns: int) -> Iterator[Source | Skipped]:
+def _members(path: Path) -> Iterator[Text | Skipped]:
     """Members are read while the archive is open, one at a time: a compressed tar cannot be entered in the middle."""
+    modified_ns = path.stat().st_mtime_ns
     try:
         if path.name.lower().endswith(".zip"):
             with zipfile.ZipFile(path) as archive:
@@ -195,10 +195,13 @@ def _members(path: Path, modified_ns: int) -> Iterator[Source | Skipped]:
                 for member in tar:
                     if member.isfile() and (stream := tar.extractfile(member)):
                         yield _member(path, member.name, stream.read(), modified_ns)
-    except (tarfile.TarError, zipfile.BadZipFile, EOFError, lzma.LZMAError, RuntimeError) as error:
+    except (tarfile.TarError, zipfile.BadZipFile, RuntimeError) as error:
         yield Skipped(str(path), f"damaged archive: {error}")
 
 
-def _member(path: Path, name: str, content: bytes, modified_ns: int) -> Source:
-    shown = f"{path}!{name}"
-    return Source(shown, modified_ns, lambda: Text(shown, lambda: io.BytesIO(content), modified_ns))
+def _member(path: Path, name: str, content: bytes, modified_ns: int) -> Text:
+    return Text(f"{path}!{name}", lambda: io.BytesIO(content), modified_ns)
+
+
+def _reason(error: Exception) -> str:
+    return (getattr(error, "strerror", None) or str(error) or type(error).__name__).lower()

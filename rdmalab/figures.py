@@ -1,0 +1,504 @@
+"""Charts. The only module that imports plotly; it draws cells of a comparison and decides nothing.
+
+Hue tells the class of a fabric, dash and marker its family, a direct label its name: nothing is told by colour alone.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from rdmalab.tables import duration_text, number_text, time_unit
+from rdmalab.units import size_text
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+    from rdmalab.compare import Cell, Comparison, Table
+
+INK, INK2, INK3, RULE, GRID, WASH = "#1B2129", "#4A5360", "#737C88", "#C9CFD6", "#E4E8EC", "#F4F6F8"
+FONT = '"Plex","RSC",sans-serif'
+LABEL_GAP_PX = 13
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a family is drawn."""
+
+    line: str
+    text: str
+    dash: str
+    width: float
+    symbol: str
+    size: float
+    hollow: bool = False
+
+
+LOOKS = {
+    "tcp": Look("#2F3742", "#2F3742", "6px,3px", 1.4, "square", 7, hollow=True),
+    "iwarp": Look("#2F3742", "#2F3742", "2px,3px", 1.7, "square", 7),
+    "roce": Look("#D97A00", "#9C5600", "9px,2px,2px,2px", 1.8, "diamond", 8),
+    "softroce": Look("#D97A00", "#9C5600", "2px,3px", 1.4, "diamond", 8, hollow=True),
+    "infiniband": Look("#1B74BE", "#145F9E", "solid", 2, "circle", 7),
+    "infiniband-older": Look("#4F94CE", "#145F9E", "solid", 1.8, "circle", 7, hollow=True),
+    "nvlink": Look("#0B6B50", "#0B6B50", "12px,3px", 1.7, "triangle-up", 9),
+    "xgmi": Look("#0B6B50", "#0B6B50", "6px,3px", 1.7, "triangle-down", 9),
+    "hccs": Look("#0B6B50", "#0B6B50", "2px,3px", 1.7, "pentagon", 9),
+    "pcie": Look("#0B6B50", "#0B6B50", "9px,2px,2px,2px", 1.7, "hexagon", 9, hollow=True),
+    "efa": Look("#C0508A", "#A03A70", "12px,3px,2px,3px", 1.7, "cross", 9),
+    "slingshot": Look("#C0508A", "#A03A70", "2px,3px", 1.7, "x", 9),
+    "ethernet": Look("#737C88", "#4A5360", "6px,3px", 1.4, "star", 9),
+    "unknown": Look("#737C88", "#4A5360", "1px,3px", 1.4, "star", 9),
+}
+# For a second and third fabric of one family: the same hue, another dash and marker.
+_VARIANTS = (None, ("2px,2px", "circle-open"), ("10px,3px", "square-open"), ("4px,2px,1px,2px", "diamond-open"))
+
+
+def looks(c: "Comparison") -> dict[str, Look]:
+    """Fabric → look; fabrics of one family stay distinguishable."""
+    seen: dict[str, int] = {}
+    out = {}
+    for fabric in c.fabrics["fabric"]:
+        base = LOOKS[c.families[fabric]]
+        index = seen.setdefault(c.families[fabric], 0)
+        seen[c.families[fabric]] += 1
+        variant = _VARIANTS[index % len(_VARIANTS)]
+        out[fabric] = base if variant is None else Look(base.line, base.text, variant[0], base.width, variant[1], base.size)
+    return out
+
+
+def _base(height: int, **margin: int) -> "go.Figure":
+    import plotly.graph_objects as go
+
+    figure = go.Figure()
+    figure.update_layout(
+        template="none", paper_bgcolor="rgba(0,0,0,0)", plot_bgcolor="rgba(0,0,0,0)", showlegend=False, height=height,
+        font={"family": FONT, "size": 11, "color": INK}, autosize=True, hovermode="x unified",
+        margin={"l": 52, "r": 126, "t": 12, "b": 40, "pad": 0} | margin,
+        hoverlabel={"font": {"family": FONT, "size": 11}},
+    )  # fmt: skip
+    return figure
+
+
+def _size_axis(figure: "go.Figure", sizes: Sequence[int]) -> None:
+    """Message sizes on a logarithmic axis, ticks at powers that people say."""
+    low, high = min(sizes), max(sizes)
+    ticks = [2**k for k in ((12, 15, 20, 25, 30, 35) if low >= 4096 else (3, 10, 20, 30, 40))]
+    ticks = [t for t in ticks if low <= t <= high]
+    if len(ticks) < 2:
+        ticks = list(sizes) if len(sizes) <= 6 else [sizes[0], sizes[len(sizes) // 2], sizes[-1]]
+    minor = [2**k for k in range(int(math.log2(max(1, low))), int(math.log2(high)) + 1)]
+    pad = max(0.02 * math.log10(high / low), 0.03) if high > low else 0.3
+    figure.update_xaxes(
+        type="log", tickmode="array", tickvals=ticks, ticktext=[size_text(t) for t in ticks],
+        minor={"tickmode": "array", "tickvals": minor, "ticklen": 3, "tickcolor": RULE, "ticks": "outside"},
+        ticks="outside", ticklen=6, tickcolor=INK2, linecolor=INK2, linewidth=1, showline=True, gridcolor=GRID,
+        gridwidth=1, zeroline=False, range=[math.log10(low) - pad, math.log10(high) + pad], tickangle=0,
+    )  # fmt: skip
+
+
+def _time_axis(figure: "go.Figure", values: Iterable[float]) -> tuple[float, float]:
+    """Microseconds on a logarithmic axis with words; decades only."""
+    values = [v for v in values if v > 0]
+    low, high = math.log10(min(values)) - 0.12, math.log10(max(values)) + 0.12
+    decades = list(range(math.floor(low), math.ceil(high) + 1))
+    shown = [10.0**d for d in decades if low <= d <= high]
+    if len(shown) < 2:  # a narrow range: 1-2-5 steps
+        shown = [m * 10.0**d for d in decades for m in (1, 2, 5) if low <= math.log10(m * 10.0**d) <= high]
+    figure.update_yaxes(
+        type="log", tickmode="array", tickvals=shown, ticktext=[duration_text(t) for t in shown], range=[low, high],
+        gridcolor=GRID, gridwidth=1, zeroline=False, showline=False, ticks="",
+    )  # fmt: skip
+    return low, high
+
+
+def _linear_axis(figure: "go.Figure", top: float, unit: str, limits: Iterable[float] = (), height_px: float = 300) -> None:
+    """A linear axis from 0; the unit stands at the top tick; ticks too near a limit line give way to it."""
+    step = next(s * 10.0**e for e in range(-6, 7) for s in (1, 2, 2.5, 5) if top / (s * 10.0**e) <= 5.2)
+    ticks = [i * step for i in range(int(top / step + 1e-9) + 1)]
+    near = 12 * top / height_px
+    shown = [t for t in ticks if all(abs(t - limit) > near for limit in limits)] or ticks[:1]
+    text = [f"{t:g}" for t in shown]
+    text[-1] += f"\u00a0{unit}"
+    figure.update_yaxes(
+        tickmode="array", tickvals=shown, ticktext=text, range=[0, top], gridcolor=GRID, gridwidth=1, zeroline=False,
+        showline=False, ticks="",
+    )  # fmt: skip
+
+
+def _series(figure: "go.Figure", cells: "Sequence[Cell]", look: Look, name: str, hover: str) -> None:
+    """Three traces: the band of the intervals, the line of the medians, markers at every second size."""
+    import plotly.graph_objects as go
+
+    x = [c.size_bytes for c in cells]
+    y = [c.median for c in cells]
+    banded = [c for c in cells if c.low is not None and c.high is not None]
+    if len(banded) > 1:
+        around = [c.size_bytes for c in banded]
+        figure.add_trace(
+            go.Scatter(
+                x=around + around[::-1], y=[c.high for c in banded] + [c.low for c in banded][::-1], fill="toself",
+                fillcolor=_alpha(look.line, 0.2), line={"width": 0}, mode="lines", hoverinfo="skip", name=name,
+                legendgroup=name,
+            )  # fmt: skip
+        )
+    few = any(c.low is None for c in cells)
+    figure.add_trace(
+        go.Scatter(
+            x=x, y=y, mode="lines", name=name, legendgroup=name, connectgaps=False, hovertemplate=hover,
+            line={"color": look.line, "width": 1.2 if few else look.width, "dash": "2px,2px" if few else look.dash},
+        )  # fmt: skip
+    )
+    every = 2 if len(x) > 8 else 1
+    hollow = look.hollow or few
+    figure.add_trace(
+        go.Scatter(
+            x=x[::every], y=y[::every], mode="markers", hoverinfo="skip", name=name, legendgroup=name,
+            marker={
+                "symbol": look.symbol, "size": look.size, "color": "#FFFFFF" if hollow else look.line,
+                "line": {"color": look.line if hollow else "#FFFFFF", "width": 1.4 if hollow else 0.8},
+            },
+        )  # fmt: skip
+    )
+
+
+def _alpha(colour: str, alpha: float) -> str:
+    red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+    return f"rgba({red},{green},{blue},{alpha})"
+
+
+def _labels(figure: "go.Figure", ends: list[tuple[float, float, str, str]], scale: Callable[[float], float], height_px: float, *, log_y: bool) -> None:
+    """Names at the right ends of the curves, moved apart to 13 px, in the order of the values."""
+    placed: list[float] = []
+    for x, y, text, colour in sorted(ends, key=lambda e: scale(e[1])):
+        lines = text.count("<br>") + 1
+        want = scale(y) * height_px
+        floor = placed[-1] if placed else -1e9
+        at = max(want, floor + LABEL_GAP_PX * (lines + 0.15))
+        placed.append(at + LABEL_GAP_PX * (lines - 1) * 0.5)
+        figure.add_annotation(
+            x=math.log10(x), y=math.log10(y) if log_y else y, xref="x", yref="y", text=text, showarrow=False,
+            xanchor="left", xshift=9, yshift=at - want, font={"size": 11, "color": colour}, align="left",
+        )  # fmt: skip
+
+
+def _wrapped(label: str, limit: int = 15) -> str:
+    """A label on two lines when it is long."""
+    if len(label) <= limit or " " not in label:
+        return label
+    head, _, tail = label.rpartition(" ")
+    return f"{head}<br>{tail}"
+
+
+def _bold(text: str) -> str:
+    return f"<b>{_plain(text)}</b>"
+
+
+def _plain(text: str) -> str:
+    """Text as text: plotly reads a subset of HTML in labels."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def time_chart(c: "Comparison", table: "Table", *, height: int = 430) -> "go.Figure":
+    """Time or latency against message size, both axes logarithmic."""
+    figure = _base(height)
+    look = looks(c)
+    drawn = [cell for cell in table.cells if cell.size_bytes]
+    low, high = _time_axis(figure, [v for cell in drawn for v in (cell.median, cell.low, cell.high) if v])
+    _size_axis(figure, sorted({cell.size_bytes for cell in drawn if cell.size_bytes}))
+    ends = []
+    for fabric in table.fabrics:
+        cells = [x for x in table.of(fabric) if x.size_bytes]
+        if cells:
+            _series(figure, cells, look[fabric], c.labels[fabric], "%{y:.4g} µs")
+            ends.append((cells[-1].size_bytes or 1, cells[-1].median, _wrapped(_bold(c.labels[fabric])), look[fabric].text))
+    _labels(figure, ends, lambda v: (math.log10(v) - low) / (high - low), height - 52, log_y=True)
+    _shade_no_difference(figure, table)
+    return figure
+
+
+def _shade_no_difference(figure: "go.Figure", table: "Table") -> None:
+    """Washes the range of sizes, at its upper end, in which some fabric shows no difference to the baseline."""
+    sizes = [s for s in table.common_sizes if s]
+    undecided = [s for s in sizes if any((x := table.cell(f, s)) and x.verdict == "no difference shown" for f in table.others)]
+    run: list[int] = []
+    for size in reversed(sizes):
+        if size not in undecided:
+            break
+        run.append(size)
+    if len(run) > 1:
+        figure.add_vrect(x0=run[-1] / 1.35, x1=run[0] * 1.35, fillcolor=WASH, line_width=0, layer="below")
+
+
+def bandwidth_chart(c: "Comparison", table: "Table", *, height: int = 430) -> "go.Figure":
+    """Bus bandwidth of a collective, or payload bandwidth of a point-to-point test, against message size, with limits."""
+    collective = table.subject.kind == "collective"
+    unit = "GB/s" if collective else "Gb/s"
+    cells = {f: [_as_bandwidth(x, collective=collective) for x in table.of(f) if x.size_bytes] for f in table.fabrics}
+    limits = _limits(c, table, 1.0 if collective else 8.0)
+    values = [v for row in cells.values() for x in row for v in (x.median, x.high) if v]
+    drawn = {k: v for k, v in limits.items() if v < 2.2 * max(values)}
+    top = max([*values, *drawn.values()]) * 1.08
+    figure = _base(height)
+    _linear_axis(figure, top, unit, drawn.values(), height - 52)
+    _size_axis(figure, sorted({x.size_bytes for row in cells.values() for x in row if x.size_bytes}))
+    look = looks(c)
+    ends = []
+    for fabric, row in cells.items():
+        if row:
+            _series(figure, row, look[fabric], c.labels[fabric], f"%{{y:.4g}} {unit}")
+            text = f"{_wrapped(_bold(c.labels[fabric]))}<br>{number_text(row[-1].median)} {unit}"
+            ends.append((row[-1].size_bytes or 1, row[-1].median, text, look[fabric].text))
+    _limit_lines(figure, c, drawn, unit, table)
+    _labels(figure, ends, lambda v: v / top, height - 52, log_y=False)
+    return figure
+
+
+def _as_bandwidth(cell: "Cell", *, collective: bool) -> "Cell":
+    if not collective:
+        return cell
+    if cell.busbw is None:
+        raise ValueError("a collective without a bus bandwidth")
+    return cell.busbw
+
+
+def cover_chart(c: "Comparison", table: "Table") -> "go.Figure":
+    """The picture of the cover: the bandwidth curves of the headline, its times, or the medians of its one size."""
+    if len([s for s in table.common_sizes if s]) < 2:
+        rows = [(f, x) for f in table.fabrics if (x := table.cell(f, table.common_sizes[0]))]
+        scale, unit = time_unit(max(x.median for _, x in rows)) if table.subject.lower_is_better else (1.0, "Gb/s")
+        shown = [(f, scaled(x, scale)) for f, x in rows]
+        figure = strip(c, shown, baseline=shown[0][1].median, log=True, limits={}, unit=unit)
+        figure.update_layout(height=90 * len(rows) + 60, margin={"l": 68, "r": 190, "t": 10, "b": 60})
+        figure.update_xaxes(title={"text": unit, "standoff": 6}, tickfont={"size": 11})
+        look = looks(c)
+        for i, (f, x) in enumerate(shown):
+            figure.add_annotation(
+                x=1, y=i, xref="paper", yref="y", xanchor="left", xshift=12, showarrow=False, align="left",
+                text=f"{_bold(c.labels[f])}<br>{number_text(x.median)} {unit}", font={"size": 12, "color": look[f].text},
+            )  # fmt: skip
+        return figure
+    figure = bandwidth_chart(c, table, height=470) if table.subject.kind != "latency" else time_chart(c, table, height=470)
+    figure.update_layout(margin={"l": 68, "r": 150, "t": 20, "b": 40})
+    if table.subject.kind != "latency":
+        figure.update_yaxes(showticklabels=False, showgrid=False)
+    figure.update_xaxes(showgrid=False)
+    return figure
+
+
+def scaled(cell: "Cell", scale: float) -> "Cell":
+    """A cell in another unit."""
+    low, high = (v / scale if v is not None else None for v in (cell.low, cell.high))
+    return replace(cell, median=cell.median / scale, low=low, high=high)
+
+
+def _limits(c: "Comparison", table: "Table", factor: float) -> dict[str, float]:
+    """Fabric → its limit in the chart's unit, where one limit rules all its cells."""
+    out = {}
+    for fabric in table.fabrics:
+        found = {x.limit_gbyte_s for x in table.of(fabric)}
+        if len(found) == 1 and (value := found.pop()) is not None:
+            out[fabric] = value * factor
+    return out
+
+
+def _limit_lines(figure: "go.Figure", c: "Comparison", limits: dict[str, float], unit: str, table: "Table") -> None:
+    """Dotted lines across the paper with their number; limits that coincide share one."""
+    shared: dict[float, list[str]] = {}
+    for fabric, value in limits.items():
+        near = next((v for v in shared if abs(v - value) / value < 0.012), value)
+        shared.setdefault(near, []).append(fabric)
+    for value, fabrics in shared.items():
+        names = ", ".join(_plain(c.labels[f]) for f in fabrics)
+        figure.add_shape(
+            type="line", xref="paper", yref="y", x0=0, x1=1, y0=value, y1=value,
+            line={"color": INK, "width": 1.1, "dash": "1px,2px"},
+        )  # fmt: skip
+        figure.add_annotation(
+            xref="paper", yref="y", x=0.004, y=value, yshift=8, xanchor="left", showarrow=False, font={"size": 10.5, "color": INK},
+            text=f"<b>limit {number_text(value)} {unit}</b> {names}",
+        )  # fmt: skip
+
+
+def utilization_chart(c: "Comparison", table: "Table", *, height: int = 226) -> "go.Figure | None":
+    """Share of each fabric's own limit against message size; None where no limit is known."""
+    rows = {f: [x for x in table.of(f) if x.size_bytes and x.utilization] for f in table.fabrics}
+    rows = {f: r for f, r in rows.items() if r}
+    if not rows:
+        return None
+    figure = _base(height, b=34, r=150)
+    top = max(106.0, *(1.04 * (x.utilization.high or x.utilization.median) for r in rows.values() for x in r if x.utilization))
+    figure.update_yaxes(
+        tickmode="array", tickvals=[0, 25, 50, 75, 100], ticktext=["0", "25", "50", "75", "100 %"], range=[0, top],
+        gridcolor=GRID, zeroline=False, ticks="", showline=False,
+    )  # fmt: skip
+    _size_axis(figure, sorted({x.size_bytes for r in rows.values() for x in r if x.size_bytes}))
+    look = looks(c)
+    ends = []
+    for fabric, row in rows.items():
+        shares = [x.utilization for x in row if x.utilization]
+        _series(figure, shares, look[fabric], c.labels[fabric], "%{y:.3g} %")
+        text = f"{_bold(c.labels[fabric])} {shares[-1].median:.0f} %"
+        ends.append((shares[-1].size_bytes or 1, shares[-1].median, text, look[fabric].text))
+    figure.add_shape(
+        type="line", xref="paper", yref="y", x0=0, x1=1, y0=100, y1=100, line={"color": INK, "width": 1.1, "dash": "1px,2px"}
+    )
+    _labels(figure, ends, lambda v: v / top, height - 46, log_y=False)
+    return figure
+
+
+def ratio_chart(c: "Comparison", table: "Table", sizes: "Sequence[int | None]", *, words: dict[str, str]) -> "go.Figure":
+    """Speed-up over the baseline by size: a dot and a bar a fabric; right of the line is faster; values stand beside it."""
+    row_px = 26 if len(table.others) < 3 else 34
+    columns = len(table.others)
+    figure = _base(len(sizes) * row_px + 66, l=84, r=112 * columns + 10, t=26, b=40)
+    figure.update_layout(hovermode="closest")
+    cells = [(i, f, x) for i, s in enumerate(sizes) for f in table.others if (x := table.cell(f, s)) and x.ratio]
+    bounds = [v for *_, x in cells for v in (x.ratio, x.ratio_low, x.ratio_high) if v]
+    low, high = math.log2(min([*bounds, 0.94])) - 0.12, math.log2(max([*bounds, 1.06])) + 0.2
+    look = looks(c)
+    offsets = {f: (i - (columns - 1) / 2) * (0.36 if columns < 3 else 0.22) for i, f in enumerate(table.others)}
+    for i in range(1, len(sizes), 2):
+        figure.add_shape(type="rect", xref="paper", yref="y", x0=-0.5, x1=2.5, y0=i - 0.5, y1=i + 0.5, fillcolor=WASH, line_width=0, layer="below")
+    figure.add_shape(type="line", x0=1, x1=1, xref="x", y0=-0.5, y1=len(sizes) - 0.5, yref="y", line={"color": INK, "width": 1.4}, layer="below")
+    for i, fabric, x in cells:
+        figure.add_trace(_ratio_mark(i + offsets[fabric], x, look[fabric], c.labels[fabric]))
+        if x.verdict == "no difference shown":
+            figure.add_annotation(
+                x=math.log2(x.ratio_high or x.ratio or 1) * math.log10(2), y=i + offsets[fabric], xanchor="left", xshift=8, showarrow=False,
+                text=words["no_difference"], font={"size": 10, "color": INK2},
+            )  # fmt: skip
+    _ratio_columns(figure, c, table, cells, look)
+    ticks = [t for t in _RATIO_TICKS if low <= math.log2(t) <= high]
+    figure.update_xaxes(
+        type="log", range=[low * math.log10(2), high * math.log10(2)], tickmode="array", tickvals=ticks, ticktext=[f"{t:g}×" for t in ticks],
+        gridcolor=GRID, zeroline=False, ticks="outside", ticklen=6, tickcolor=INK2, showline=False,
+    )  # fmt: skip
+    figure.update_yaxes(
+        range=[len(sizes) - 0.5, -0.5], tickmode="array", tickvals=list(range(len(sizes))),
+        ticktext=[size_text(s) if s else words["stream"] for s in sizes], showgrid=False, zeroline=False, ticks="", showline=False,
+    )  # fmt: skip
+    figure.add_annotation(
+        x=0, y=1, xref="x", yref="paper", yanchor="bottom", showarrow=False, yshift=4, xanchor="center",
+        text=f"<b>1 = {_plain(c.labels[table.baseline])}</b>", font={"size": 10.5},
+    )  # fmt: skip
+    return figure
+
+
+_RATIO_TICKS = (1 / 64, 1 / 32, 1 / 16, 1 / 8, 0.25, 0.5, 1, 2, 4, 8, 16, 32, 64, 128, 256)
+
+
+def _ratio_mark(y: float, cell: "Cell", look: Look, name: str) -> "go.Scatter":
+    import plotly.graph_objects as go
+
+    decided = cell.verdict in ("faster", "slower")
+    colour = look.line if decided else INK3
+    error = None
+    if cell.ratio_low is not None and cell.ratio_high is not None and cell.ratio:
+        error = {
+            "type": "data", "symmetric": False, "array": [cell.ratio_high - cell.ratio], "arrayminus": [cell.ratio - cell.ratio_low],
+            "color": colour, "thickness": 2.2, "width": 3,
+        }  # fmt: skip
+    return go.Scatter(
+        x=[cell.ratio], y=[y], mode="markers", error_x=error, name=name, hovertemplate="%{x:.3g}×",
+        marker={
+            "symbol": look.symbol, "size": 7.5, "color": colour if decided else "#FFFFFF",
+            "line": {"color": "#FFFFFF" if decided else colour, "width": 0.8 if decided else 1.4},
+        },
+    )  # fmt: skip
+
+
+def _ratio_columns(figure: "go.Figure", c: "Comparison", table: "Table", cells: "list[tuple[int, str, Cell]]", look: dict[str, Look]) -> None:
+    """The values of the ratios as text at the right, one column a fabric."""
+    from rdmalab.tables import ratio_texts
+
+    for k, fabric in enumerate(table.others):
+        shift = 14 + 112 * k
+        figure.add_annotation(
+            xref="paper", yref="paper", x=1, y=1, xshift=shift, yshift=4, xanchor="left", yanchor="bottom", showarrow=False,
+            text=f"<b>{_plain(c.labels[fabric])}, ×</b>", font={"size": 10.5, "color": look[fabric].text},
+        )  # fmt: skip
+        for i, f, x in cells:
+            if f == fabric:
+                value, interval = ratio_texts(x)
+                decided = x.verdict in ("faster", "slower")
+                text = f"<b>{value}</b> {interval}" if decided else f"<i>{value} {interval}</i>"
+                figure.add_annotation(
+                    xref="paper", yref="y", x=1, y=i, xshift=shift, xanchor="left", showarrow=False, text=text,
+                    font={"size": 10.5, "color": look[fabric].text if decided else INK3},
+                )  # fmt: skip
+
+
+def strip(c: "Comparison", rows: "Sequence[tuple[str, Cell]]", *, baseline: float | None, log: bool, limits: dict[str, float], unit: str) -> "go.Figure":
+    """A small chart beside key figures: one row a fabric with its interval, the baseline as a line, limits dotted."""
+    import plotly.graph_objects as go
+
+    height = 26 * len(rows) + 34
+    figure = _base(height, l=6, r=8, t=4, b=24)
+    figure.update_layout(hovermode="closest")
+    values = [v for _, x in rows for v in (x.median, x.low, x.high) if v is not None] + list(limits.values())
+    look = looks(c)
+    for i, (fabric, x) in enumerate(rows):
+        error = None
+        if x.low is not None and x.high is not None:
+            error = {"type": "data", "symmetric": False, "array": [x.high - x.median], "arrayminus": [x.median - x.low], "color": look[fabric].line, "thickness": 2.5, "width": 0}
+        hollow = look[fabric].hollow or x.low is None
+        figure.add_trace(
+            go.Scatter(
+                x=[x.median], y=[i], mode="markers", error_x=error, name=c.labels[fabric], hovertemplate=f"%{{x:.4g}} {unit}",
+                marker={
+                    "symbol": look[fabric].symbol, "size": look[fabric].size + 1, "color": "#FFFFFF" if hollow else look[fabric].line,
+                    "line": {"color": look[fabric].line if hollow else "#FFFFFF", "width": 1.4 if hollow else 0.8},
+                },
+            )  # fmt: skip
+        )
+        if fabric in limits:
+            figure.add_shape(type="line", x0=limits[fabric], x1=limits[fabric], y0=i - 0.45, y1=i + 0.45, line={"color": INK, "width": 1.8, "dash": "2px,2px"})
+    if baseline:
+        figure.add_shape(type="line", x0=baseline, x1=baseline, y0=-0.6, y1=len(rows) - 0.4, line={"color": INK, "width": 1.4}, layer="below")
+    _strip_axis(figure, values, log=log)
+    figure.update_yaxes(range=[len(rows) - 0.4, -0.6], visible=False)
+    return figure
+
+
+def _strip_axis(figure: "go.Figure", values: list[float], *, log: bool) -> None:
+    low, high = min(values), max(values)
+    if log and low > 0:
+        low, high = math.log10(low) - 0.1, math.log10(high) + 0.1
+        steps = [m * 10.0**e for e in range(math.floor(low), math.ceil(high) + 1) for m in (1, 2, 5)]
+        ticks = [t for t in steps if low <= math.log10(t) <= high]
+        while len(ticks) > 4:
+            ticks = ticks[::2]
+        axis = {"type": "log", "range": [low, high], "tickvals": ticks, "ticktext": [f"{t:g}" for t in ticks]}
+    else:
+        start = 0.0 if low < 0.6 * high else low - (high - low) * 0.3
+        span = high - start or 1.0
+        step = next(s * 10.0**e for e in range(-6, 7) for s in (1, 2, 2.5, 5) if span / (s * 10.0**e) <= 4)
+        first = math.ceil(start / step) * step
+        ticks = [first + i * step for i in range(int((high + span * 0.05 - first) / step) + 1)]
+        axis = {"range": [start, high + span * 0.08], "tickvals": ticks, "ticktext": [f"{t:g}" for t in ticks]}
+    figure.update_xaxes(
+        tickmode="array", showline=True, linecolor=RULE, linewidth=1, ticks="outside", ticklen=4, tickcolor=INK2, zeroline=False,
+        showgrid=False, tickfont={"size": 9.5, "color": INK2}, **axis,
+    )  # fmt: skip
+
+
+def key_svg(look: Look) -> str:
+    """The key of a family as a small drawing for tables: a piece of its line with its marker."""
+    fill = "#FFFFFF" if look.hollow or look.symbol.endswith("-open") else look.line
+    shapes = {
+        "square": '<rect x="9" y="2.5" width="7" height="7" {a}></rect>',
+        "diamond": '<path d="M12.5 1.5 L17 6 L12.5 10.5 L8 6 Z" {a}></path>',
+        "circle": '<circle cx="12.5" cy="6" r="3.8" {a}></circle>',
+        "triangle-up": '<path d="M12.5 1.5 L17 9.5 L8 9.5 Z" {a}></path>',
+        "triangle-down": '<path d="M12.5 10.5 L17 2.5 L8 2.5 Z" {a}></path>',
+        "cross": '<path d="M11 2 h3 v2.5 h2.5 v3 h-2.5 v2.5 h-3 v-2.5 h-2.5 v-3 h2.5 Z" {a}></path>',
+    }
+    shape = shapes.get(look.symbol.removesuffix("-open"), shapes["circle"])
+    dash = "" if look.dash == "solid" else f' stroke-dasharray="{look.dash.replace("px", "")}"'
+    attributes = f'fill="{fill}" stroke="{look.line}" stroke-width="1.2"'
+    return (
+        '<svg class="key" width="25" height="12" viewBox="0 0 25 12" aria-hidden="true">'
+        f'<line x1="0" y1="6" x2="25" y2="6" stroke="{look.line}" stroke-width="{look.width}"{dash}></line>'
+        f"{shape.format(a=attributes)}</svg>"
+    )

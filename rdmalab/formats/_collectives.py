@@ -1,0 +1,269 @@
+"""Arithmetic of collectives: which operation, how many ranks, and whether the printed numbers agree.
+
+Sources: ``doc/PERFORMANCE.md`` and ``*GetCollByteCount``, ``*GetBw`` in ``src/<program>.cu`` of nccl-tests. Nothing
+here changes a value: a contradiction becomes a Note. A printed number stands for the interval of half a unit of its
+last digit on both sides, so "agrees" has an exact meaning.
+"""
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from rdmalab.model import COLLECTIVES, Note, Sample
+
+ELEMENT_BYTES = {
+    "char": 1, "int8": 1, "uint8": 1, "f8e4m3": 1, "f8e5m2": 1, "fp8_e4m3": 1, "fp8_e5m2": 1, "half": 2, "bfloat16": 2,
+    "int": 4, "int32": 4, "uint32": 4, "float": 4, "int64": 8, "uint64": 8, "double": 8,
+}  # fmt: skip
+REDOPS = ("sum", "prod", "max", "min", "avg", "mulsum")
+_PROGRAM = re.compile(rf"\b({'|'.join(sorted(COLLECTIVES, key=len, reverse=True))})_(?:perf|test)(?:_mpi)?\b")
+
+
+class Printed(NamedTuple):
+    """The three numbers of a sample as they stand in the log."""
+
+    time: str
+    algbw: str
+    busbw: str
+
+
+class _Shape(NamedTuple):
+    """What the columns of an operation look like."""
+
+    reduces: bool
+    rooted: bool
+    times_ranks: bool  # size = ranks x count x element size, not count x element size
+    checks_in_place: bool = True
+
+
+_SHAPES = {
+    "all_reduce": _Shape(True, False, False),
+    "reduce_scatter": _Shape(True, False, True),
+    "reduce": _Shape(True, True, False),
+    "broadcast": _Shape(False, True, False),
+    "gather": _Shape(False, True, True),
+    "scatter": _Shape(False, True, True),
+    "all_gather": _Shape(False, False, True),
+    "alltoall": _Shape(False, False, True, checks_in_place=False),
+    "hypercube": _Shape(False, False, True),
+    "sendrecv": _Shape(True, False, False, checks_in_place=False),  # prints a redop that means nothing
+}
+_PART = {"all_gather", "reduce_scatter", "alltoall", "alltoallv", "gather", "scatter"}
+
+
+def operation_of(text: str) -> str | None:
+    """The operation of a program name or path: ``build/all_reduce_perf_mpi`` is ``all_reduce``."""
+    found = _PROGRAM.search(text)
+    return found[1] if found else None
+
+
+def library_version(code: int) -> str:
+    """22907 is 2.29.7: major x 10000 + minor x 100 + patch; before 2.9 (2804) major x 1000."""
+    if code < 10000:
+        return f"{code // 1000}.{code // 100 % 10}.{code % 100}"
+    return f"{code // 10000}.{code // 100 % 100}.{code % 100}"
+
+
+def busbw_factor(operation: str, ranks: int) -> float:
+    """busbw / algbw of *operation* among *ranks*."""
+    if operation == "all_reduce":
+        return 2 * (ranks - 1) / ranks
+    return (ranks - 1) / ranks if operation in _PART else 1.0
+
+
+def half_unit(printed: str) -> float:
+    """Half a unit of the last printed digit: 0.005 of ``61.13``, 500000 of ``1.1e+07``."""
+    mantissa, _, exponent = printed.lower().partition("e")
+    decimals = len(mantissa) - mantissa.index(".") - 1 if "." in mantissa else 0
+    return 0.5 * 10.0 ** (int(exponent or 0) - decimals)
+
+
+def is_finite(printed: str) -> bool:
+    """Whether a printed number is one: ``nan`` and ``inf`` are not."""
+    return math.isfinite(float(printed))
+
+
+def has_factor(sample: Sample, printed: Printed, factor: float) -> bool:
+    """Whether busbw = factor x algbw may be true of the numbers before they were rounded."""
+    algbw, busbw = sample.algbw_gbyte_s, sample.busbw_gbyte_s
+    if algbw is None or busbw is None:
+        return True
+    # Two decimals are the most that a table prints, so this shortcut never accepts what the exact test refuses.
+    miss = abs(busbw - factor * algbw)
+    if printed.busbw[-3:-2] == printed.algbw[-3:-2] == "." and miss <= 0.005 * (1 + factor):
+        return True
+    return miss <= (half_unit(printed.busbw) + factor * half_unit(printed.algbw)) * (1 + 1e-9) + 1e-9
+
+
+def has_time(sample: Sample, printed: Printed, share: float = 1.0) -> bool:
+    """Whether algbw = share x size / time may be true of the numbers before they were rounded."""
+    size, time, algbw = sample.size_bytes, sample.time_us, sample.algbw_gbyte_s
+    if size is None or time is None or algbw is None:
+        return True
+    miss = abs(share * size / 1e3 - time * algbw)
+    if printed.algbw[-3:-2] == "." and miss <= 0.005 * time:
+        return True
+    half_time = half_unit(printed.time) * (time / float(printed.time) if float(printed.time) else 1.0)
+    half_algbw = half_unit(printed.algbw)
+    return miss <= (time * half_algbw + algbw * half_time + half_time * half_algbw) * (1 + 1e-9) + 1e-9
+
+
+def ranks_range(operation: str, samples: Sequence[Sample], printed: Sequence[Printed]) -> tuple[float, float]:
+    """Least and most ranks that busbw / algbw of all samples allows; least > most where they contradict each other."""
+    least, most = 1.0, math.inf
+    top = 2.0 if operation == "all_reduce" else 1.0
+    for sample, text in zip(samples, printed, strict=True):
+        algbw, busbw = sample.algbw_gbyte_s, sample.busbw_gbyte_s
+        if algbw is None or busbw is None or algbw <= (slack := half_unit(text.algbw)):
+            continue
+        half = half_unit(text.busbw)
+        low, high = (busbw - half) / (algbw + slack), (busbw + half) / (algbw - slack)
+        least = max(least, top / (top - low) if low < top else math.inf)
+        most = min(most, top / (top - high) if high < top else math.inf)
+    return _whole(math.ceil, least - 1e-6), _whole(math.floor, most + 1e-6)
+
+
+def _whole(rounding: Callable[[float], int], value: float) -> float:
+    return rounding(value) if math.isfinite(value) else value
+
+
+def share_of(samples: Sequence[Sample]) -> float | None:
+    """size / (count x element size), the same in every row that holds data, else None."""
+    shares = {
+        s.size_bytes / (s.count * ELEMENT_BYTES[s.dtype])
+        for s in samples
+        if s.size_bytes and s.count and s.dtype in ELEMENT_BYTES
+    }
+    return shares.pop() if len(shares) == 1 else None
+
+
+def candidates(
+    samples: Sequence[Sample], printed: Sequence[Printed], ranks: int | None, *, validated: bool, deviation: bool
+) -> tuple[str, ...]:
+    """
+    The operations that could have printed these rows.
+
+    Args:
+        ranks: Of one communicator, None where the log does not say.
+        validated: False where the header says ``validation: 0``.
+        deviation: The last column is a largest deviation (before 2022): sendrecv had no redop then and was checked in
+            place, all_gather and reduce_scatter printed algbw = busbw (before 2020).
+    """
+    filled = [s for s in samples if s.size_bytes and s.count and s.dtype in ELEMENT_BYTES]
+    share = share_of(filled)
+    if share is None:
+        return ("alltoallv",) if filled and not any(s.redop or s.root is not None for s in filled) else ()
+    reduces = {s.redop is not None for s in filled}
+    rooted = {s.root is not None for s in filled}
+    seen = {s.placement for s in samples if validated and (s.wrong is not None or s.max_delta is not None)}
+    only_out = "out_of_place" in seen and "in_place" not in seen and any(s.placement == "in_place" for s in samples)
+
+    def possible(operation: str, shape: _Shape) -> bool:
+        if deviation and operation == "sendrecv":
+            shape = _Shape(False, False, False)
+        if reduces != {shape.reduces} or rooted != {shape.rooted}:
+            return False
+        if only_out if shape.checks_in_place else "in_place" in seen:
+            return False
+        n = share if shape.times_ranks else ranks
+        if (ranks and n != ranks) or (not shape.times_ranks and share != 1) or (operation == "hypercube" and n == 1):
+            return False
+        if operation in _PART or operation == "all_reduce":
+            if deviation and operation in ("all_gather", "reduce_scatter") and _all_equal(samples, printed):
+                return share > 1
+            least, most = ranks_range(operation, samples, printed)
+            return least <= (n or least) <= most
+        return _all_equal(samples, printed)
+
+    return tuple(name for name, shape in _SHAPES.items() if possible(name, shape))
+
+
+def _all_equal(samples: Sequence[Sample], printed: Sequence[Printed]) -> bool:
+    return all(has_factor(s, p, 1.0) for s, p in zip(samples, printed, strict=True))
+
+
+def infer_ranks(
+    operations: Sequence[str], samples: Sequence[Sample], printed: Sequence[Printed]
+) -> tuple[int | None, str | None]:
+    """Ranks that the numbers prove, and from what: (None, None) where more than one number of ranks is possible."""
+    share = share_of(samples)
+    if operations and share and share.is_integer() and all(_SHAPES[o].times_ranks for o in operations if o in _SHAPES):
+        return int(share), "inferred from size / (count x element size)"
+    if len(operations) == 1 and (operations[0] in _PART or operations[0] == "all_reduce"):
+        least, most = ranks_range(operations[0], samples, printed)
+        if least == most:
+            return int(least), "inferred from busbw / algbw"
+    return None, None
+
+
+def check(
+    samples: Sequence[Sample],
+    printed: Sequence[Printed],
+    *,
+    operation: str | None,
+    ranks: int | None,
+    ranks_evidence: str | None,
+    average: str | None,
+) -> list[Note]:
+    """
+    Notes on numbers that contradict each other, one a kind, naming the first line and how many more there are.
+
+    Args:
+        ranks: Of one communicator.
+        average: The tool's average of busbw as printed.
+    """
+    notes = [_size_time(samples, printed, operation, ranks), _average(samples, printed, average)]
+    if operation and ranks and ranks_evidence and not ranks_evidence.startswith("inferred"):
+        notes.append(_implied_ranks(samples, printed, operation, ranks, ranks_evidence))
+    return [n for n in notes if n]
+
+
+def _more(count: int) -> str:
+    return f" ({count} rows in all)" if count > 1 else ""
+
+
+def _size_time(
+    samples: Sequence[Sample], printed: Sequence[Printed], operation: str | None, ranks: int | None
+) -> Note | None:
+    odd = [(s, p) for s, p in zip(samples, printed, strict=True) if not has_time(s, p)]
+    # hypercube, and all_gather and reduce_scatter before 2020-06, leave the rank's own part out of algbw.
+    if odd and ranks and operation in ("hypercube", "all_gather", "reduce_scatter"):
+        odd = [(s, p) for s, p in odd if not (has_time(s, p, (ranks - 1) / ranks) and has_factor(s, p, 1.0))]
+    if not odd:
+        return None
+    first, text = odd[0]
+    return Note(
+        first.line, "size_time_mismatch",
+        f"{first.size_bytes} bytes in {text.time} do not give the printed algbw of {text.algbw} GB/s"
+        f"{_more(len(odd))}; the row may be cut, glued or edited by hand.",
+    )  # fmt: skip
+
+
+def _average(samples: Sequence[Sample], printed: Sequence[Printed], average: str | None) -> Note | None:
+    values = [s.busbw_gbyte_s for s in samples if s.busbw_gbyte_s is not None]
+    if average is None or not values or len(values) < len(samples):
+        return None
+    mean = sum(values) / len(values)
+    slack = half_unit(average) + 0.005
+    if abs(mean - float(average)) > slack:
+        slack = half_unit(average) + sum(half_unit(p.busbw) for p in printed) / len(printed)
+    if abs(mean - float(average)) <= slack * (1 + 1e-9):
+        return None
+    return Note(
+        samples[0].line, "average_mismatch",
+        f"The mean busbw of the {len(values)} values read is {mean:.6g} GB/s, the tool printed {average}; "
+        "rows may have been left out.",
+    )  # fmt: skip
+
+
+def _implied_ranks(
+    samples: Sequence[Sample], printed: Sequence[Printed], operation: str, ranks: int, evidence: str
+) -> Note | None:
+    factor = busbw_factor(operation, ranks)
+    odd = [s for s, p in zip(samples, printed, strict=True) if not has_factor(s, p, factor)]
+    if not odd or (operation in ("all_gather", "reduce_scatter") and _all_equal(samples, printed)):
+        return None
+    implied, _ = infer_ranks([operation], samples, printed)
+    said = f"busbw / algbw says {implied} ranks" if implied else "busbw / algbw does not fit"
+    return Note(odd[0].line, "implied_ranks", f"{said}, the {evidence} say {ranks}{_more(len(odd))}.")

@@ -1,0 +1,463 @@
+"""NCCL and RCCL debug logs (NCCL_DEBUG=INFO or WARN): the transport that was used, failures, versions, settings.
+
+    node-a:2090:2648 [0] NCCL INFO Channel 00/0 : 8[0] -> 0[0] [receive] via NET/IB/4/GDRDMA
+    [2026-03-03 12:11:38] node-a:185303:186751 [1] transport/net_ib.cc:2453 NCCL WARN NET/IB: Got completion from ...
+
+Such logs reach gigabytes, so they are searched for a few literal words, and only lines that hold one are read. What is
+kept are facts with their first line, never lines. A log of this kind makes no run: it explains the runs beside it.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import zip_longest
+from typing import NamedTuple
+
+from rdmalab.model import Evidence, Note, Parsed
+from rdmalab.sources import Text
+from rdmalab.transport import Communicator, Device, Facts, Failure, Hop, judge
+
+NAME = "nccl-info"
+EXAMPLE = "node-a:2090:2648 [0] NCCL INFO Channel 00/0 : 8[0] -> 0[0] [receive] via NET/IB/4/GDRDMA"
+SIGNATURE = re.compile(rb"NCCL (?:INFO|WARN) ")
+
+# Every line of interest holds one of these. bytes.find takes a fraction of a second a gigabyte for each.
+_WORDS = (
+    b"NET/", b"NCCL WARN ", b"Using network ", b" nNodes ", b" - Init ", b"set by environment to ", b" set to ",
+    b"CCL version", b"Watchdog caught ", b"NET plugin ", b"libibverbs", b"Call to ibv_", b"async event",
+)  # fmt: skip
+_LOCAL = re.compile(rb"via (?:P2P|SHM)/")
+
+# The frame of a message. It may begin in mid-line, where processes write over each other. A source file with its line,
+# a function or a time may stand before the level.
+_FRAME = re.compile(r"(?:(?<![\w.-])([\w.-]+):(\d+):(\d+) \[-?\d+\] (?:\S+ ){0,3}?)?NCCL (INFO|WARN|TRACE) ")
+_STAMP = re.compile(r"\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)?)\] ")
+_LONGEST = 16384  # characters of a line; NCCL's own limit is below
+_MOST_NOTES = 20  # of one code; a summing-up follows
+
+
+class _Message(NamedTuple):
+    """One message and who wrote it; ``process`` is ``host:pid``, empty where the line has no frame."""
+
+    process: str
+    thread: str
+    level: str
+    text: str
+    whole: bool  # the line has an end, and no other message begins in it
+    interrupted: bool  # by another message in the same line
+    evidence: Evidence
+
+
+@dataclass
+class _Reader:
+    """Everything collected so far."""
+
+    facts: Facts = field(default_factory=Facts)
+    notes: list[Note] = field(default_factory=list)
+    counted: Counter[str] = field(default_factory=Counter)  # notes by code, also those not kept
+    once: set[tuple[str, ...]] = field(default_factory=set)  # what was noted and is not said again
+    hosts: dict[str, int] = field(default_factory=dict)
+    benign: tuple[int, int] = 0, 0  # number, first line
+    pointers: dict[tuple[str, str], str] = field(default_factory=dict)  # (process, comm 0x..) -> communicator
+    starting: dict[tuple[str, str], str] = field(default_factory=dict)  # (process, thread) -> communicator
+    of_process: dict[str, set[str]] = field(default_factory=dict)
+
+    def note(self, line: int, code: str, text: str, *same: str) -> None:
+        """Adds a note; with *same*, only the first of those with the same words."""
+        if same and (code, *same) in self.once:
+            return
+        self.once.add((code, *same))
+        self.counted[code] += 1
+        if self.counted[code] <= _MOST_NOTES:
+            self.notes.append(Note(line, code, text))
+
+
+def parse(text: Text) -> Parsed:
+    """One pass; the verdict is judged at the end."""
+    reader = _Reader()
+    for number, chunk in text.chunks():
+        if reader.facts.local_line is None and (found := _LOCAL.search(chunk)):
+            reader.facts.local_line = _line_at(chunk, number, found.start())
+        for line, content, ended in _lines_of_interest(number, chunk):
+            for message in _messages(line, content, ended):
+                _read(reader, message)
+    _sum_up(reader)
+    reader.notes.sort(key=lambda note: note.line or 0)
+    return Parsed(notes=tuple(reader.notes), transport=judge(reader.facts))
+
+
+def _lines_of_interest(number: int, chunk: bytes) -> Iterator[tuple[int, str, bool]]:
+    """Yields (line number, line, whether it has an end) of every line with one of the words, in order."""
+    hits = sorted(at for word in _WORDS for at in _positions(chunk, word))
+    counted = done = 0
+    for hit in hits:
+        if hit < done:
+            continue
+        start = chunk.rfind(b"\n", done, hit) + 1 or done
+        end = chunk.find(b"\n", hit)
+        ended = end >= 0
+        end = end if ended else len(chunk)
+        number += chunk.count(b"\n", counted, start)
+        counted, done = start, end
+        yield number, chunk[start : min(end, start + _LONGEST)].decode("utf-8", "replace").rstrip("\r"), ended
+
+
+def _positions(chunk: bytes, word: bytes) -> Iterator[int]:
+    at = chunk.find(word)
+    while at >= 0:
+        yield at
+        at = chunk.find(word, at + len(word))
+
+
+def _line_at(chunk: bytes, number: int, at: int) -> Evidence:
+    start = chunk.rfind(b"\n", 0, at) + 1
+    end = chunk.find(b"\n", at)
+    content = chunk[start : end if end >= 0 else len(chunk)][:_LONGEST].decode("utf-8", "replace")
+    return Evidence(number + chunk.count(b"\n", 0, start), _quote(content))
+
+
+def _messages(line: int, content: str, ended: bool) -> Iterator[_Message]:
+    """The messages of one line: usually one, several where processes write over each other."""
+    frames = list(_FRAME.finditer(content))
+    if not frames:
+        yield _Message("", "", "", content, ended, False, Evidence(line, _quote(content)))
+        return
+    for frame, after in zip_longest(frames, frames[1:]):
+        text = content[frame.end() : after.start() if after else len(content)]
+        host, pid, thread, level = frame.groups()
+        process, cut = f"{host}:{pid}" if host else "", after is not None
+        yield _Message(process, thread or "", level, text, ended and not cut, cut, Evidence(line, _quote(content)))
+
+
+def _quote(content: str) -> str:
+    return content.strip()[:300]
+
+
+# --- messages -----------------------------------------------------------------------------------------------------
+
+_CHANNEL = re.compile(
+    r"(?:Channel|Ring) \d+(?:/\d+)? : \d+(?:\[\w+\])? -> \d+(?:\[\w+\])? (?:\[(?:send|receive)\] )?"
+    r"via NET/([A-Za-z][\w .+-]*?)/(\d+)(?:\(\d+\))?(/GDRDMA(?:\(\w+\))?)?(?:/Shared)?(?:/flush=\w+)?"
+    r"(?: comm (0x[0-9a-f]+) nRanks \d+)?\s*"
+)
+_DEVICES = re.compile(r"NET/(?!Socket)[\w ]+?: Using (\[\d+\].*)")
+_DEVICE = re.compile(r"\[(\d+)\](?:=\{([^}]*)\}|([\w.-]+):\d+/(\w+))")
+_PORT = re.compile(r"([\w.-]+):\d+/(\w+)")
+_ONE_DEVICE = re.compile(r"NET/IB ?: \[(\d+)\] ([\w.-]+):\w+:\d+/(\w+) ")
+_QUEUE_PAIR = re.compile(r"NET/IB ?: .*?NCCL Dev \d+ IbDev \d+ Port \d+ qp\w* \d+ .*?(?:GID (\d+) \(|LID \d+)")
+_PROVIDER = re.compile(r"NET/OFI Selected [Pp]rovider is ([\w;.-]+)")
+_NETWORK = re.compile(r"Using network (\S.*)")
+_NODES = re.compile(r"comm (0x[0-9a-f]+) rank (\d+) nRanks (\d+) nNodes (\d+) ")
+_INIT = re.compile(
+    r"(?:\w+ )?comm (0x[0-9a-f]+) rank (\d+) nranks (\d+) (?:.*? commId (0x[0-9a-f]+))?.*- Init (START|COMPLETE)\s*"
+)
+_SPLIT = re.compile(r" parent (0x[0-9a-f]+) splitCount (\d+) color (-?\d+)")
+_SETTING = re.compile(r"(NCCL_\w+) (?:set by environment to|set to) (.*)")
+_VERSION = re.compile(r"([NR]CCL) version *:? *(\d[\w.+:-]*)")
+_COMPLETION = re.compile(
+    r"Got completion from peer (\S+) with (?:status=|error )(?:(IBV_WC_\w+)\()?(\d+)"
+    r".*?vendor.err[ =](\d+)(?: \((\w+)\))?"
+)
+_HCA = re.compile(r" hca ([\w.-]+)")
+_BENIGN = re.compile(
+    r"\[Service thread\] (?:Accept failed|Could not receive type from localRank)"
+    r"|\[Proxy Service(?: \d+)?\] Failed to execute operation Close|MSCCL\+\+: Cannot enable MSCCL\+\+"
+)
+
+
+def _read(reader: _Reader, message: _Message) -> None:
+    """Gives a message to the readers whose word it holds, until one understands it."""
+    if message.process:
+        reader.hosts.setdefault(message.process.rpartition(":")[0], message.evidence.line)
+    if message.interrupted:
+        reader.note(message.evidence.line, "torn_row", "another message begins in mid-line")
+    understood = any(word in message.text and read(reader, message) for word, read in _READERS)
+    if message.level == "WARN" and not understood:
+        _warning(reader, message)
+
+
+def _channel(reader: _Reader, message: _Message) -> bool:
+    """A connection over the network. One that is not whole is not counted: its end would say whether it had GDR."""
+    found = _CHANNEL.fullmatch(message.text)
+    if found and message.whole:
+        net, device, gdr, pointer = found.groups()
+        hop = Hop(message.process, _communicator_of(reader, message, pointer), net, int(device), gdr is not None)
+        reader.facts.hops[hop] += 1
+        reader.facts.hop_lines.setdefault(hop, message.evidence)
+    elif not message.interrupted:
+        reader.note(message.evidence.line, "torn_row", "the connection is not counted: its line is not whole")
+    return True
+
+
+def _communicator_of(reader: _Reader, message: _Message, pointer: str | None) -> str | None:
+    """The communicator that the line names, or that its thread is starting, or the only one of its process."""
+    if pointer:
+        return reader.pointers.get((message.process, pointer))
+    own = reader.of_process.get(message.process, set())
+    return reader.starting.get((message.process, message.thread)) or (next(iter(own)) if len(own) == 1 else None)
+
+
+def _devices(reader: _Reader, message: _Message) -> bool:
+    """The list of devices that a process found, or one of them (NET lines of 2.24 and newer)."""
+    facts = reader.facts
+    if found := _DEVICES.search(message.text):
+        facts.devices[message.process] = dict(_listed(found[1]))
+        facts.device_lines[message.process] = message.evidence
+    elif found := _ONE_DEVICE.search(message.text):
+        own = facts.devices.setdefault(message.process, {})
+        own.setdefault(int(found[1]), Device(found[2], found[3]))
+        facts.device_lines.setdefault(message.process, message.evidence)
+    return found is not None
+
+
+def _listed(text: str) -> Iterator[tuple[int, Device]]:
+    """``[0]mlx5_0:1/RoCE``, or ``[0]={[0] mlx5_0:1/RoCE, [1] mlx5_1:1/RoCE}`` for ports that were merged."""
+    for index, merged, name, layer in _DEVICE.findall(text):
+        ports = _PORT.findall(merged) if merged else [(name, layer)]
+        layers = {layer for _, layer in ports}
+        yield int(index), Device("+".join(name for name, _ in ports), layers.pop() if len(layers) == 1 else "mixed")
+
+
+def _provider(reader: _Reader, message: _Message) -> bool:
+    if found := _PROVIDER.search(message.text):
+        reader.facts.providers.setdefault(found[1], message.evidence)
+    return found is not None
+
+
+def _queue_pair(reader: _Reader, message: _Message) -> bool:
+    """NET lines of queue pairs name a GID on Ethernet and a LID on InfiniBand."""
+    found = _QUEUE_PAIR.search(message.text)
+    if found:
+        reader.facts.queue_pairs.setdefault("roce" if found[1] else "ib", message.evidence)
+    if found and found[1]:
+        words = f"GID index {found[1]}; whether it is RoCE v1 or v2 is not printed"
+        reader.note(message.evidence.line, "gid_index", words, found[1])
+    return found is not None
+
+
+def _network(reader: _Reader, message: _Message) -> bool:
+    found = _NETWORK.search(message.text)
+    if found and message.whole:
+        reader.facts.networks.setdefault(found[1].strip(), message.evidence)
+    return found is not None
+
+
+def _nodes(reader: _Reader, message: _Message) -> bool:
+    found = _NODES.search(message.text)
+    if found:
+        pointer, rank, ranks, nodes = found.groups()
+        key = reader.pointers.setdefault((message.process, pointer), f"{message.process}/{pointer}")
+        _join(reader, message, key, int(ranks), int(rank)).nodes = int(nodes)
+        reader.facts.nodes_line = reader.facts.nodes_line or message.evidence
+    return found is not None
+
+
+def _init(reader: _Reader, message: _Message) -> bool:
+    """``Init START`` and ``Init COMPLETE``: the commId is the same on all ranks, the pointer only within a process."""
+    found = _INIT.fullmatch(message.text)
+    if found is None:
+        return False
+    pointer, rank, ranks, shared, state = found.groups()
+    here, thread = (message.process, pointer), (message.process, message.thread)
+    if split := _SPLIT.search(message.text):
+        shared = f"{reader.pointers.get((message.process, split[1]), split[1])}/{split[2]}/{split[3]}"
+    if state == "START":
+        reader.starting[thread] = reader.pointers[here] = shared or f"{message.process}/{pointer}"
+    else:
+        reader.starting.pop(thread, None)
+    # Before 2.16 nothing but the size tells one communicator from another.
+    _join(reader, message, reader.pointers.setdefault(here, shared or f"{ranks} ranks"), int(ranks), int(rank))
+    return True
+
+
+def _join(reader: _Reader, message: _Message, key: str, ranks: int, rank: int) -> Communicator:
+    """Adds a rank to a communicator."""
+    known = reader.facts.communicators.setdefault(key, Communicator(ranks=ranks))
+    known.seen.add(rank)
+    known.hosts.add(message.process.rpartition(":")[0])
+    reader.of_process.setdefault(message.process, set()).add(key)
+    return known
+
+
+def _setting(reader: _Reader, message: _Message) -> bool:
+    """``NCCL_X set by environment to 1.``: numbers end in a dot, texts do not."""
+    found = _SETTING.match(message.text)
+    if found and message.whole:
+        name, value = found[1], found[2].strip()
+        value = value[:-1] if re.fullmatch(r"-?\d+\.", value) else value
+        reader.note(message.evidence.line, "nccl_setting", f"{name}={value}", name, value)
+        if (name, value) == ("NCCL_IB_DISABLE", "1"):
+            reader.facts.fallbacks.setdefault("disabled", message.evidence)
+        elif (name, value) == ("NCCL_NET", "Socket"):
+            reader.facts.fallbacks.setdefault("net_socket", message.evidence)
+    return found is not None
+
+
+def _version(reader: _Reader, message: _Message) -> bool:
+    if found := _VERSION.search(message.text):
+        reader.note(message.evidence.line, "library_version", f"{found[1]} {found[2]}", found[1], found[2])
+    return found is not None
+
+
+def _fallback(reason: str) -> "_Read":
+    """A reader of lines that say why RDMA is not used."""
+
+    def read(reader: _Reader, message: _Message) -> bool:
+        reader.facts.fallbacks.setdefault(reason, message.evidence)
+        return True
+
+    return read
+
+
+# --- failures -----------------------------------------------------------------------------------------------------
+
+# ibv_wc_status of libibverbs with the usual reading.
+_STATUS = {
+    4: ("IBV_WC_LOC_PROT_ERR", "local protection: memory registration, GPUDirect RDMA"),
+    5: ("IBV_WC_WR_FLUSH_ERR", "flushed after an earlier error"),
+    9: ("IBV_WC_REM_INV_REQ_ERR", "the remote end refused the request; check ACS on PCIe"),
+    10: ("IBV_WC_REM_ACCESS_ERR", "remote access; check ACS on PCIe"),
+    12: ("IBV_WC_RETRY_EXC_ERR", "transport retries exhausted: link, GID, PFC or a dead peer"),
+    13: ("IBV_WC_RNR_RETRY_EXC_ERR", "the receiver was not ready"),
+}
+
+
+def _completion(reader: _Reader, message: _Message) -> bool:
+    """
+    A work request failed. Opcode and length are garbage on errors, so they are not read.
+
+    Only the first status of a process tells the cause, the rest (mostly 5, flushed) follows from it.
+    """
+    found = _COMPLETION.search(message.text)
+    if found is None:
+        return False
+    peer, name, status, vendor, direction = found.groups()
+    hca = _HCA.search(message.text)
+    known, meaning = _STATUS.get(int(status), (name or "unknown status", "see ibv_wc_status"))
+    words = [f"status {status} ({name or known}): {meaning}", f"vendor error {vendor}", f"peer {peer}"]
+    words += [direction] if direction else []
+    words += [f"device {hca[1]}"] if hca else []
+    _failed(reader, message, "ib_completion_error", "; ".join(words), message.process)
+    _verbs_at_work(reader, message, hca[1] if hca else None)
+    return True
+
+
+def _verbs_at_work(reader: _Reader, message: _Message, device: str | int | None) -> None:
+    failure = Failure(message.process, device, "localGid" in message.text or "remoteGids" in message.text)
+    reader.facts.failures.setdefault(failure, message.evidence)
+
+
+def _call(reader: _Reader, message: _Message) -> bool:
+    """``Call to ibv_x failed``: opening a device fails before a transport is chosen, the rest shows verbs at work."""
+    found = re.search(r"Call to (ibv_\w+) failed", message.text)
+    if found and found[1] == "ibv_open_device":
+        reader.facts.fallbacks.setdefault("open_failed", message.evidence)
+    elif found and message.level == "WARN":
+        _verbs_at_work(reader, message, None)
+        _failed(reader, message, "ib_call_failed", _shown(message), message.process, found[1])
+    return found is not None
+
+
+def _event(reader: _Reader, message: _Message) -> bool:
+    """The link or the port changed while the job ran; with a time stamp it is the start of a fail-over."""
+    device = re.search(r"([\w.-]+):\d+ Got async event", message.text)
+    _verbs_at_work(reader, message, device[1] if device else None)
+    event = message.text.rpartition("Got ")[2].strip()[:200]
+    _failed(reader, message, "link_event", f"{message.process}: {event}", message.process, event)
+    return True
+
+
+def _device_failed(reader: _Reader, message: _Message) -> bool:
+    if found := re.search(r"Device (\d+) marked as failed", message.text):
+        _verbs_at_work(reader, message, int(found[1]))
+        _failed(reader, message, "port_failover", _shown(message))
+    return found is not None
+
+
+def _noted(code: str) -> "_Read":
+    """A reader of failures that is content with the words of the line, once for each process."""
+
+    def read(reader: _Reader, message: _Message) -> bool:
+        _failed(reader, message, code, _shown(message), message.process)
+        return True
+
+    return read
+
+
+def _watchdog(reader: _Reader, message: _Message) -> bool:
+    """PyTorch's watchdog: a collective hung. Each rank says so several times."""
+    if found := re.search(r"(?:\[Rank (\d+)\] )?Watchdog caught (.*)", message.text):
+        rank = f"rank {found[1]}: " if found[1] else ""
+        reader.note(message.evidence.line, "watchdog_timeout", f"{rank}{found[2].strip()[:240]}", found[1] or "")
+    return found is not None
+
+
+def _warning(reader: _Reader, message: _Message) -> None:
+    """A WARN line without a reading of its own. Those of a normal tear-down are only counted."""
+    if _BENIGN.match(message.text):
+        reader.benign = reader.benign[0] + 1, reader.benign[1] or message.evidence.line
+    else:
+        _failed(reader, message, "nccl_warning", _shown(message), re.sub(r"\d+", "", message.text)[:120])
+
+
+def _failed(reader: _Reader, message: _Message, code: str, words: str, *same: str) -> None:
+    stamp = _STAMP.search(message.evidence.text)
+    reader.note(message.evidence.line, code, f"{stamp[1]} {words}" if stamp else words, *same)
+
+
+def _shown(message: _Message) -> str:
+    return message.text.strip()[:240]
+
+
+# The order matters: the first word that a message holds decides who reads it.
+_Read = Callable[[_Reader, _Message], bool]
+_READERS: tuple[tuple[str, _Read], ...] = (
+    ("via NET/", _channel),
+    ("Got completion from peer", _completion),
+    ("Unable to open device", _fallback("open_failed")),
+    ("No device found", _fallback("no_device")),
+    ("libibverbs", _fallback("libibverbs")),
+    ("Failed to initialize NET plugin", _fallback("plugin_failed")),
+    ("async event", _event),
+    ("marked as failed", _device_failed),
+    ("Port recovery succeeded", _noted("port_recovered")),
+    # The TCP bootstrap, not the network under test: a peer died or a firewall is in the way.
+    ("exceeded error retry count", _noted("bootstrap_failed")),
+    ("exceeded retries", _noted("bootstrap_failed")),
+    ("Call to ibv_", _call),
+    ("NET/OFI", _provider),
+    ("NET/", _devices),
+    ("NET/", _queue_pair),
+    ("Using network ", _network),
+    (" nNodes ", _nodes),
+    (" - Init ", _init),
+    ("NCCL_", _setting),
+    ("CCL version", _version),
+    ("Watchdog caught ", _watchdog),
+)
+
+
+def _sum_up(reader: _Reader) -> None:
+    """Notes on the log as a whole."""
+    number, line = reader.benign
+    if number:
+        words = f"warnings of a normal tear-down or of an absent feature, alone no sign of failure: {number}"
+        reader.notes.append(Note(line, "benign_warnings", words))
+    for code, count in reader.counted.items():
+        if count > _MOST_NOTES:
+            reader.notes.append(Note(None, code, f"{count} of these in all; the first {_MOST_NOTES} are listed"))
+    if reader.hosts:
+        names = list(reader.hosts)
+        shown = ", ".join(names[:_MOST_NOTES]) + (
+            f" and {len(names) - _MOST_NOTES} more" if len(names) > _MOST_NOTES else ""
+        )
+        reader.notes.append(Note(reader.hosts[names[0]], "hosts", shown))
+    lines: dict[tuple[str, bool], int] = {}
+    connections: Counter[tuple[str, bool]] = Counter()
+    for hop, count in reader.facts.hops.items():
+        lines.setdefault((hop.net, hop.gdr), reader.facts.hop_lines[hop].line)
+        connections[hop.net, hop.gdr] += count
+    for (net, gdr), count in connections.items():
+        words = f"connections via NET/{net} {'with' if gdr else 'without'} GPUDirect RDMA: {count}"
+        reader.notes.append(Note(lines[net, gdr], "net_connections", words))

@@ -1,0 +1,763 @@
+"""nccl-tests and rccl-tests of all ages, and the ``*_test`` programs of NCCL 1.x: text tables of collectives.
+
+One reader per stream of the log (the launcher's mark tells streams apart), because every process of a program built
+without MPI prints a table of its own. Inside a stream the runs follow each other; a run begins with the first line of
+its head that the run before has printed already.
+
+A row is printed in pieces and other processes write in between: pieces are joined when they fit exactly, else the row
+becomes a Note.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from rdmalab.formats import _collectives as arithmetic
+from rdmalab.formats import _nccl_table as table
+from rdmalab.formats._collectives import Printed
+from rdmalab.formats._lines import unprefixed
+from rdmalab.formats._nccl_table import Layout
+from rdmalab.model import COLLECTIVES, Note, Parsed, Run, Sample
+from rdmalab.sources import Text
+
+NAME = "nccl-tests"
+EXAMPLE = "1048576  262144  float  sum  -1  61.13  17.15  25.73  0  60.02  17.47  26.21  0"
+_TYPE = "(?:u?int(?:8|32|64)?|char|half|float|double|bfloat16|f8e4m3|f8e5m2|fp8_e4m3|fp8_e5m2)"
+SIGNATURE = re.compile(
+    rb"Avg bus bandwidth|Out of bounds values|nThread|Using devices|Test (?:NCCL|CUDA|timeout|failure)"
+    rb"|(?:NCCL|Cuda) failure \S+:\d|algbw +busbw"
+    rb"|(?:int8|int32|int64|int|char|half|float|double|bfloat16|5m2|4m3)[ \t]+(?:sum|prod|max|min|avg|mulsum|none|-?\d)"
+)
+# What only the process that prints the table prints, from its first character on.
+_ANCHOR = re.compile(
+    r"(?:# )? *nThreads?:? +\d|#? *Using devices|#? +Rank +\d+ +(?:Group|Pid|on) |# +size +count|"
+    r"(?:# )? *Avg bus bandwidth +: +[\d-]|"
+    rf"(?:# ?)? *\d+[ \t]+\d+[ \t]+{_TYPE}[ \t]+(?:sum|prod|max|min|avg|mulsum|none|-?\d)"
+)
+_DEVICE = re.compile(r"Rank +(\d+) +(?:Group +(\d+) +)?(?:Pid +(\d+) +)?on +(\S+) +device +(\d+) +\[[^\]]+\] *(.*)")
+_DEVICE_1X = re.compile(r"Device +(\d+) +-> +(\d+) +\[[^\]]+\] *(.*)")
+_PARAMETER = re.compile(r"(warmup ?iters|agg iters|iters|validation)[ :]+(\d+)", re.IGNORECASE)
+_VERSION = re.compile(r"\b(nccl|rccl)-tests:? version (\S+)(?:.*-library=(\d+))?", re.IGNORECASE)
+_LIBRARY = re.compile(r"\b(N|R)CCL version *:? *(\d\S*)")
+_PROGRAM = re.compile(r"Collective test (starting|concluded): *(\S+)")
+_AVERAGE = re.compile(r"Avg bus bandwidth\s*: *(\S+) *(\S*)")
+_BOUNDS = re.compile(r"Out of bounds values\s*: *(\d+) +(?:OK|FAILED)")
+_FAILURE = re.compile(
+    r"Test (?:NCCL|CUDA) failure|(?:NCCL|Cuda) failure \S+:\d|Test timeout \(|\bTest failure \S+:\d"
+    r"|Invalid number of GPUs: \d+ requested"
+)
+_SOURCE_FILE = re.compile(rf"failure ({'|'.join(COLLECTIVES)})\.cu:\d")
+_LAUNCHER = ("srun: error:", "slurmstepd: error:", "mpirun noticed", "mpirun detected", "prterun ", "Primary job ")
+_OPEN_ENDED = re.compile(
+    r"nThread|Rank +\d|version|Avg bus bandwidth[^:]*:\s*\S+$|Out of bounds(?!.*(?:OK|FAILED)$)"
+    rf"|Collective test(?!.*(?:{'|'.join(COLLECTIVES)})_(?:perf|test))"
+)
+_INVOKED = re.compile(rf"(?:^|[\s=])(\S*?\b(?:{'|'.join(COLLECTIVES)})_(?:perf|test)(?:_mpi)?)(?=\s|$)(.*)")
+_SCRIPT = re.compile(rf"nccl.?tests?\S*\s.*-t +({'|'.join(COLLECTIVES)})\b")
+_PROMPT = re.compile(r"^\s*(?:\S*[$#+]|\[[^\]]*\][$#]) +(?=\S)")
+_LAUNCH = re.compile(r"\b(?:mpirun|mpiexec|srun|orterun|prterun|prun)\b(.*)")
+_PROCESSES = re.compile(r"\s(?:-np|-n|--np|--ntasks)[ =]*(\d+)")
+_PER_NODE = re.compile(r"\s(?:-N|--nodes)[ =]*(\d+).*\s--ntasks-per-node[ =](\d+)")
+_TAIL = "The end of a row whose beginning is missing"
+
+
+@dataclass(slots=True)
+class _Device:
+    host: str
+    number: int
+    model: str
+    group: int
+    pid: str
+
+
+@dataclass(slots=True)
+class _Draft:
+    """A run while it is being read. ``seen`` names the lines of its head and its footer that were there."""
+
+    line: int
+    seen: set[str] = field(default_factory=set)
+    layout: Layout | None = None
+    samples: list[Sample] = field(default_factory=list)
+    printed: list[Printed] = field(default_factory=list)
+    rows: int = 0
+    torn: int = 0
+    devices: dict[int, _Device] = field(default_factory=dict)
+    tool: str = NAME
+    program: str | None = None
+    command: str | None = None
+    parameters: dict[str, int] = field(default_factory=dict)
+    tool_version: str | None = None
+    library: str | None = None
+    average: str | None = None
+    out_of_bounds: int | None = None
+    failures: list[tuple[int, str]] = field(default_factory=list)
+    launcher: list[tuple[int, str]] = field(default_factory=list)
+    elided: int | None = None
+    interleaved: bool = False
+    last_key: tuple[object, ...] = ()
+
+    @property
+    def finished(self) -> bool:
+        return "average" in self.seen or "concluded" in self.seen
+
+    @property
+    def begun(self) -> bool:
+        """Past its head: another head is another run's."""
+        return bool(self.rows or self.torn or self.failures or self.finished)
+
+
+@dataclass(slots=True)
+class _Piece:
+    """The beginning of a row whose rest has not come yet."""
+
+    line: int
+    stage: int
+    cells: list[str]
+
+
+class _Reader:
+    """Reads one log. Runs of all streams stand in ``drafts`` in order of appearance."""
+
+    def __init__(self) -> None:
+        self.drafts: list[_Draft] = []
+        self.notes: list[Note] = []
+        self.streams: dict[str, _Stream] = {}
+        self.command: str | None = None
+        self.library: tuple[str, str] | None = None
+        self.refused = False
+
+    def stream(self, tag: str) -> "_Stream":
+        if tag not in self.streams:
+            self.streams[tag] = _Stream(self)
+        return self.streams[tag]
+
+    def failure(self, line: int, text: str) -> None:
+        """Belongs to the run that is under way in whatever stream, else it is a run of its own."""
+        if not self.drafts or self.drafts[-1].finished:
+            self.stream("").start(line)
+        draft = self.drafts[-1]
+        draft.failures.append((line, text.strip()))
+
+    def launched(self, line: int, text: str) -> None:
+        if self.drafts:
+            self.drafts[-1].launcher.append((line, text.strip()))
+
+    def invoked(self, text: str) -> None:
+        """A command line: the next head is another run."""
+        self.command = _PROMPT.sub("", text).strip()
+        for stream in self.streams.values():
+            stream.open = []
+
+    def version_of_library(self, name: str, version: str) -> None:
+        self.library = name, version
+        if self.drafts and not self.drafts[-1].begun:
+            self.drafts[-1].library = self.drafts[-1].library or version
+
+
+class _Stream:
+    """The lines of one process (or of all, where the launcher marks none)."""
+
+    def __init__(self, log: _Reader) -> None:
+        self.log = log
+        self.open: list[_Draft] = []  # runs under way; several only where processes print into each other
+        self.interleaved = False
+        self.placements: tuple[str, ...] = ()
+        self.piece: _Piece | None = None
+        self.orphan: int | None = None
+
+    # -- runs ---------------------------------------------------------------------------------------------------
+
+    def start(self, line: int) -> _Draft:
+        self.drop_piece()
+        draft = _Draft(line, command=self.log.command)
+        if self.log.library and not self.log.drafts:
+            draft.library = self.log.library[1]
+        if not self.open or self.open[-1].begun:
+            self.open, self.interleaved = [], False
+        self.open.append(draft)
+        self.log.drafts.append(draft)
+        self.log.refused = False
+        return draft
+
+    def head(self, kind: str, line: int) -> _Draft:
+        """The run that this line of a head belongs to; where all have printed it already, a new one begins."""
+        for draft in reversed(self.open):
+            if kind not in draft.seen and not draft.begun:
+                if draft is not self.open[-1]:
+                    self.mix()
+                break
+        else:
+            draft = self.start(line)
+        draft.seen.add(kind)
+        return draft
+
+    def foot(self, kind: str) -> _Draft | None:
+        for draft in reversed(self.open):
+            if kind not in draft.seen:
+                draft.seen.add(kind)
+                return draft
+            if not self.interleaved:
+                break
+        return None
+
+    def mix(self) -> None:
+        """Heads that step back to an earlier run show that several processes print into each other."""
+        self.interleaved = True
+        for draft in self.open:
+            draft.interleaved = True
+
+    def target(self, line: int) -> _Draft:
+        """The run that a row belongs to."""
+        running = [d for d in self.open if not d.finished]
+        if not running:
+            draft = self.start(line)
+            if self.orphan is not None:
+                self.lose(self.orphan, _TAIL)
+                self.orphan = None
+            return draft
+        return min(running, key=lambda d: d.rows) if self.interleaved else running[-1]
+
+    @property
+    def under_way(self) -> _Draft | None:
+        return self.open[-1] if self.open and not self.open[-1].finished else None
+
+    # -- rows ---------------------------------------------------------------------------------------------------
+
+    def row(self, line: int, text: str) -> bool:
+        """Reads a line that begins with a number; False where it has nothing to do with a table."""
+        cells = text.split()
+        if cells[0] == "#":
+            del cells[0]
+        if len(cells) > 2 and cells[2][0].isalpha() and cells[1].isdigit():
+            self.drop_piece()
+            return self.full(line, text, cells)
+        if self.piece and self.join(line, text):
+            return True
+        return self.tail(line, cells)
+
+    def full(self, line: int, text: str, cells: list[str]) -> bool:
+        if self.log.refused:
+            return True
+        draft = self.under_way
+        layout = (draft and draft.layout) or table.without_header(cells)
+        try:
+            found = table.read(layout, cells, line) if layout else None
+        except (ValueError, OverflowError):
+            if self.torn(line, text, as_wide_as_a_row=True):
+                return True
+            if draft:
+                self.note(line, "not_understood", f"A row with a cell that is no number: {_short(text)}")
+            return draft is not None
+        if layout is None or found is None:
+            return self.torn(line, text)
+        self.keep(line, layout, *found)
+        return True
+
+    def keep(self, line: int, layout: Layout, samples: list[Sample], printed: list[Printed]) -> None:
+        first = samples[0]
+        if len(self.open) > 1 and not self.interleaved and first.size_bytes:
+            # Each process printed its whole head before the rows began: the same row twice running shows it.
+            last = self.open[-1]
+            if (first.size_bytes, first.dtype, first.redop, first.root) == last.last_key and self.open[-2].layout:
+                self.mix()
+        draft = self.target(line)
+        draft.layout = draft.layout or layout
+        draft.last_key = (first.size_bytes, first.dtype, first.redop, first.root)
+        draft.samples += samples
+        draft.printed += printed
+        draft.rows += 1
+
+    def torn(self, line: int, text: str, *, as_wide_as_a_row: bool = False) -> bool:
+        """The beginning of a row, with foreign text or nothing behind it."""
+        draft = self.under_way
+        layout = (draft and draft.layout) or table.DEFAULT
+        cells, stage, rest = table.match(layout, 0, text)
+        if stage == len(table.pieces(layout)) and not _numeric(rest):
+            self.join_all(line, layout, cells)
+        elif stage and not _numeric(rest) and (draft or "NCCL" in rest) and not (as_wide_as_a_row and rest[:1] == " "):
+            self.target(line)
+            self.piece = _Piece(line, stage, cells)
+        elif as_wide_as_a_row or not (draft and draft.layout):
+            return False
+        else:
+            self.lose(line, f"A row with {len(text.split())} of {layout.width} cells")
+        self.foreign(line, rest)
+        return True
+
+    def join(self, line: int, text: str) -> bool:
+        """The rest of a torn row, or its next piece."""
+        assert self.piece
+        layout = self.target(line).layout or table.DEFAULT
+        cells, stage, rest = table.match(layout, self.piece.stage, text)
+        if stage == self.piece.stage or _numeric(rest) or self.interleaved:
+            return False
+        self.piece.cells += cells
+        if stage < len(table.pieces(layout)):
+            self.piece.stage = stage
+        else:
+            first, cells, self.piece = self.piece.line, self.piece.cells, None
+            self.join_all(first, layout, cells)
+        self.foreign(line, rest)
+        return True
+
+    def join_all(self, line: int, layout: Layout, cells: list[str]) -> None:
+        try:
+            found = table.read(layout, cells, line)
+        except (ValueError, OverflowError):
+            found = None
+        if found and (layout.cpu_time or all(map(arithmetic.has_time, *found))):
+            self.keep(line, layout, *found)
+        else:
+            self.lose(line, "A row whose pieces do not fit together")
+
+    def foreign(self, line: int, rest: str) -> None:
+        if _FAILURE.search(rest):
+            self.log.failure(line, rest)
+
+    def tail(self, line: int, cells: list[str]) -> bool:
+        """The end of a row whose beginning is missing: nothing but the cells of one or two placements."""
+        in_table = bool(self.under_way and self.under_way.layout)
+        if in_table and len(cells) < 3 and all(c.isdigit() for c in cells):
+            self.lose(line, f"A row with {len(cells)} cells")
+        elif len(cells) not in (4, 8) or "." not in cells[0] or not all(_is_number(c) or c == "N/A" for c in cells):
+            return False
+        elif in_table:
+            self.drop_piece()
+            self.lose(line, _TAIL)
+        else:
+            self.orphan = line
+        return True
+
+    def drop_piece(self) -> None:
+        if self.piece:
+            piece, self.piece = self.piece, None
+            self.lose(piece.line, "The beginning of a row whose rest is missing")
+
+    def lose(self, line: int, what: str) -> None:
+        if self.open:
+            self.open[-1].torn += 1
+        self.note(line, "torn_row", f"{what}; the row is left out.")
+
+    def note(self, line: int, code: str, what: str) -> None:
+        self.log.notes.append(Note(line, code, what))
+
+    def cut(self, line: int, text: str) -> None:
+        """A last line without line end, of which something may be missing: a row is lost, a number is not believed."""
+        self.drop_piece()
+        if text.lstrip("# \t")[:1].isdigit() and self.under_way:
+            self.under_way.torn += 1
+        if self.open:
+            self.note(line, "cut_row", f"The log ends inside this line, which is left out: {_short(text)}")
+
+    def sure(self, text: str) -> bool:
+        """Whether a last line without line end is read the same however it would have gone on."""
+        if not text.lstrip("# \t")[:1].isdigit():
+            return not _OPEN_ENDED.search(text)
+        layout = self.under_way.layout if self.under_way else None
+        end = text.split()[-1]
+        if layout and layout.tail:
+            return layout.tail[-1][0] == "timestamp" and bool(re.fullmatch(r"\d\d:\d\d:\d\d", end))
+        return not (layout and layout.places[-1].extras) and bool(re.fullmatch(r"N/A|0|\de[+-]\d\d", end))
+
+    # -- everything else ----------------------------------------------------------------------------------------
+
+    def line(self, number: int, text: str) -> None:
+        start = text.lstrip("# \t")
+        if not start:
+            return
+        if start[0] in "0123456789" and self.row(number, text):
+            return
+        if "NCCL INFO" in text:
+            return
+        for literal, method in _EVENTS:
+            if literal in text and method(self, number, text):
+                return
+
+    def parameters(self, line: int, text: str) -> bool:
+        if not re.search(r"nThreads?:? +\d", text):
+            return False
+        draft = self.head("parameters", line)
+        for name, value in _PARAMETER.findall(text):
+            draft.parameters.setdefault(name.lower().replace(" ", ""), int(value))
+        if "nThreads:" in text:
+            draft.tool = "rccl-tests"
+        return True
+
+    def using(self, line: int, text: str) -> bool:
+        self.head("using", line)
+        return True
+
+    def device(self, line: int, text: str) -> bool:
+        found = _DEVICE.search(text)
+        if not found:
+            return False
+        rank, group, pid, host, number, model = found.groups()
+        device = _Device(host, int(number), model.strip(), int(group or 0), pid or "")
+        draft = self.holder(int(rank), device, line)
+        draft.devices[int(rank)] = device
+        if model.startswith("AMD"):
+            draft.tool = "rccl-tests"
+        return True
+
+    def holder(self, rank: int, device: _Device, line: int) -> _Draft:
+        """The run that lists this rank: the last one that has no other process for it."""
+        for draft in reversed(self.open):
+            if draft.begun or draft.layout:
+                continue
+            if draft.devices.get(rank, device) == device:
+                if draft is not self.open[-1]:
+                    self.mix()
+                return draft
+        return self.start(line)
+
+    def device_1x(self, line: int, text: str) -> bool:
+        """NCCL 1.x: one process on one machine, devices without host and pid."""
+        found = _DEVICE_1X.search(text)
+        if not found or not self.open:
+            return False
+        draft = self.open[-1]
+        draft.devices[int(found[1])] = _Device("", int(found[2]), found[3].strip(), 0, "")
+        draft.tool = "nccl1-test"
+        return True
+
+    def version(self, line: int, text: str) -> bool:
+        found = _VERSION.search(text)
+        if not found:
+            return False
+        draft = self.head("version", line)
+        draft.tool, draft.tool_version = f"{found[1].lower()}-tests", found[2]
+        if found[3]:
+            draft.library = arithmetic.library_version(int(found[3]))
+        return True
+
+    def library(self, line: int, text: str) -> bool:
+        found = _LIBRARY.search(text)
+        if not found:
+            return False
+        self.log.version_of_library(found[1], found[2])
+        if found[1] == "R" and self.open:
+            self.open[-1].tool = "rccl-tests"
+        return True
+
+    def program(self, line: int, text: str) -> bool:
+        found = _PROGRAM.search(text)
+        if not found:
+            return False
+        draft = self.head("starting", line) if found[1] == "starting" else self.foot("concluded")
+        if draft and not draft.program:
+            draft.program = found[2].rsplit("/", 1)[-1]
+        return True
+
+    def placement(self, line: int, text: str) -> bool:
+        self.placements = tuple(p.replace("-", "_") for p in re.findall(r"\b(out-of-place|in-place)\b", text))
+        return False
+
+    def header(self, line: int, text: str) -> bool:
+        if "busbw" not in text or not text.lstrip("# \t").startswith(("size ", "bytes ")):
+            return False
+        layout = table.header(text, self.placements)
+        if layout is None or self.placements == (table.IN, table.OUT):
+            self.refuse(line)
+            return True
+        self.placements = ()
+        self.drop_piece()
+        self.head("header", line).layout = layout
+        return True
+
+    def refuse(self, line: int) -> None:
+        """mscclpp-test prints in-place first and neither type nor operator nor root."""
+        self.log.refused = True
+        self.open = []
+        self.note(
+            line,
+            "lookalike_refused",
+            "A table like that of nccl-tests but with other columns (mscclpp-test); it is not read.",
+        )
+
+    def units(self, line: int, text: str) -> bool:
+        draft = next((d for d in reversed(self.open) if d.layout and "units" not in d.seen and not d.rows), None)
+        if draft is None or draft.layout is None or not text.lstrip("# \t").startswith("("):
+            return False
+        draft.seen.add("units")
+        layout = table.with_units(draft.layout, text)
+        if layout is None:
+            self.log.refused = True
+            self.note(
+                line, "unknown_unit", f"The units of this table are not known, its rows are not read: {_short(text)}"
+            )
+        else:
+            draft.layout = layout
+        return True
+
+    def average(self, line: int, text: str) -> bool:
+        found = _AVERAGE.search(text)
+        if not found:
+            return False
+        self.drop_piece()
+        draft = self.foot("average")
+        if draft is None and self.log.drafts:
+            self.note(
+                line, "stray_average", "An average without a table of its own: another process printed in between."
+            )
+        if draft and _is_number(found[1]):
+            if found[2] in ("", "OK", "FAILED", "GB/s"):
+                draft.average = found[1]
+            else:
+                self.note(line, "not_understood", f"The unit of this average is not known: {_short(text)}")
+        return True
+
+    def bounds(self, line: int, text: str) -> bool:
+        found = _BOUNDS.search(text)
+        if found and (draft := self.foot("bounds")):
+            self.drop_piece()
+            draft.out_of_bounds = int(found[1])
+        return bool(found)
+
+    def failure(self, line: int, text: str) -> bool:
+        if not _FAILURE.search(text):
+            return False
+        self.log.failure(line, text)
+        return True
+
+    def command(self, line: int, text: str) -> bool:
+        if text.lstrip().startswith("# ") and "# ./" not in text:
+            return False
+        if _is_command(text) or _SCRIPT.search(text):
+            self.log.invoked(text)
+            return True
+        return False
+
+    def launcher(self, line: int, text: str) -> bool:
+        self.log.launched(line, text)
+        return True
+
+    def message(self, line: int, text: str) -> bool:
+        if self.open:
+            self.note(line, "tool_message", text.strip("# \t"))
+        return True
+
+    def elided(self, line: int, text: str) -> bool:
+        if text.strip() == "..." and self.open and self.open[-1].layout and not self.open[-1].finished:
+            self.open[-1].elided = self.open[-1].elided or line
+        return True
+
+
+_EVENTS = (
+    ("nThread", _Stream.parameters), ("Using devices", _Stream.using), ("Rank ", _Stream.device),
+    ("-place", _Stream.placement), ("algbw", _Stream.header), ("(us)", _Stream.units), ("B/s)", _Stream.units),
+    ("Out of bounds", _Stream.bounds), ("Avg bus", _Stream.average), ("Collective test", _Stream.program),
+    ("ccl-tests", _Stream.version), ("CCL version", _Stream.library), ("ailure ", _Stream.failure),
+    ("Test timeout", _Stream.failure), ("Invalid number of GPUs", _Stream.failure), (" -> ", _Stream.device_1x),
+    ("_perf", _Stream.command), ("_test", _Stream.command), ("...", _Stream.elided),
+    ("Reducing maxBytes", _Stream.message), ("is not a power of 2", _Stream.message), ("# error: ", _Stream.message),
+    *((text, _Stream.launcher) for text in _LAUNCHER),
+)  # fmt: skip
+
+
+def parse(text: Text) -> Parsed:
+    """Reads all runs of *text*; see the module's docstring."""
+    reader = _Reader()
+    last = None
+    for item in unprefixed(text, _ANCHOR):
+        if last:
+            reader.stream(last.tag).line(last.number, last.text)
+        last = item
+    if last:
+        stream = reader.stream(last.tag)
+        whole = stream.sure(last.text) or _ends_with_line_end(text)
+        (stream.line if whole else stream.cut)(last.number, last.text)
+    for stream in reader.streams.values():
+        stream.drop_piece()
+    notes = reader.notes if reader.drafts else [n for n in reader.notes if n.code == "lookalike_refused"]
+    runs = []
+    for draft in sorted(reader.drafts, key=lambda d: d.line):
+        run, found = _finish(draft)
+        runs.append(run)
+        notes += found
+    return Parsed(runs=tuple(runs), notes=tuple(sorted(notes, key=lambda n: n.line or 0)))
+
+
+def _finish(draft: _Draft) -> tuple[Run, list[Note]]:
+    """The run of a draft, and the notes on what its numbers say of each other."""
+    ranks, evidence = _ranks(draft)
+    communicator = _communicator_ranks(draft, ranks)
+    n = communicator or (None if _groups(draft) > 1 else ranks)
+    possible, operation_evidence = _operations(draft, n)
+    if ranks is None and draft.rows:
+        ranks, evidence = arithmetic.infer_ranks(possible, draft.samples, draft.printed)
+        n = ranks
+    operation = possible[0] if len(possible) == 1 else None
+    average = draft.average if draft.average and arithmetic.is_finite(draft.average) else None
+    hosts = tuple(dict.fromkeys(d.host for _, d in sorted(draft.devices.items()) if d.host))
+    run = Run(
+        tool=draft.tool, kind="collective", status=_status(draft), line=draft.line, samples=_with_cycles(draft.samples),
+        operation=operation, operation_candidates=possible if operation is None else (),
+        operation_evidence=operation_evidence if operation else None, program=draft.program,
+        tool_version=draft.tool_version, library_version=draft.library, command=draft.command,
+        ranks=ranks, ranks_evidence=evidence, nodes=_nodes(draft, ranks), hosts=hosts,
+        gpu_model=" + ".join(dict.fromkeys(d.model for _, d in sorted(draft.devices.items()) if d.model)) or None,
+        communicator_ranks=communicator, average_busbw_gbyte_s=float(average) if average else None,
+        out_of_bounds=draft.out_of_bounds, iterations=draft.parameters.get("iters"),
+        warmup_iterations=draft.parameters.get("warmupiters"), aggregated_iterations=draft.parameters.get("aggiters"),
+        validation=draft.parameters.get("validation"),
+    )  # fmt: skip
+    checks = arithmetic.check(
+        draft.samples, draft.printed, operation=operation, ranks=n, ranks_evidence=evidence, average=average
+    )
+    return run, [*_remarks(draft, run), *checks]
+
+
+def _status(draft: _Draft) -> str:
+    if draft.failures:
+        return "failed"
+    if not draft.rows:
+        return "truncated" if draft.torn else "no_data"
+    # NCCL 1.x prints no footer: rows are all there is to see.
+    return "complete" if draft.finished or (draft.tool == "nccl1-test" and not draft.torn) else "truncated"
+
+
+def _groups(draft: _Draft) -> int:
+    return len({d.group for d in draft.devices.values()})
+
+
+def _ranks(draft: _Draft) -> tuple[int | None, str | None]:
+    if draft.devices:
+        return max(draft.devices) + 1, "device lines"
+    # A command proves the ranks of a run that came to print rows, not of one that failed for want of GPUs.
+    found = _ranks_of_command(draft.command) if draft.command and draft.rows else None
+    return (found, "command line") if found else (None, None)
+
+
+def _ranks_of_command(command: str) -> int | None:
+    """Processes x threads x GPUs; None where the number of processes is not in the command."""
+    found = _INVOKED.search(command)
+    if not found:
+        return None
+    before, options = command[: found.start(1)], found[2]
+    processes = 1 if _is_direct(before) else None
+    if launch := _LAUNCH.search(before):
+        per_node, total = _PER_NODE.search(launch[1]), _PROCESSES.search(launch[1])
+        processes = int(total[1]) if total else int(per_node[1]) * int(per_node[2]) if per_node else None
+    if processes is None:
+        return None
+    for option in (r"(?:-t|--nthreads)", r"(?:-g|--ngpus)"):
+        number = re.search(rf"\s{option}[ =]*(\d+)", options)
+        processes *= int(number[1]) if number else 1
+    return processes
+
+
+def _is_direct(before: str) -> bool:
+    """Whether nothing but assignments and sudo stands before the program: then it is one process."""
+    return all(("=" in word and not before.endswith("=")) or word == "sudo" for word in before.split())
+
+
+def _communicator_ranks(draft: _Draft, ranks: int | None) -> int | None:
+    """Ranks of one communicator where NCCL_TESTS_SPLIT made several of the same size."""
+    sizes = Counter(d.group for d in draft.devices.values())
+    complete = len(draft.devices) == ranks and len(set(sizes.values())) == 1
+    return next(iter(sizes.values())) if len(sizes) > 1 and complete else None
+
+
+def _nodes(draft: _Draft, ranks: int | None) -> int | None:
+    if not draft.devices:
+        direct = draft.command and draft.rows and (found := _INVOKED.search(draft.command))
+        return 1 if direct and ranks and _is_direct(draft.command[: found.start(1)]) else None  # type: ignore[index,union-attr]
+    hosts = {d.host for d in draft.devices.values()}
+    covered = len(hosts) * (max(d.number for d in draft.devices.values()) + 1)
+    return len(hosts) if ranks is not None and (len(draft.devices) == ranks or covered >= ranks) else None
+
+
+def _operations(draft: _Draft, ranks: int | None) -> tuple[tuple[str, ...], str | None]:
+    """What the run may have been, and how that is known: program line, command line, failure line, columns."""
+    script = _SCRIPT.search(draft.command or "")
+    told = (
+        (arithmetic.operation_of(draft.program or ""), "program line"),
+        (arithmetic.operation_of(draft.command or "") or (script and script[1]), "command line"),
+        (
+            next((m[1] for _, t in draft.failures if (m := _SOURCE_FILE.search(t)) and m[1] in COLLECTIVES), None),
+            "failure line",
+        ),
+    )
+    for operation, evidence in told:
+        if operation:
+            return (operation,), evidence
+    deviation = bool(draft.layout and draft.layout.deviation)
+    validated = draft.parameters.get("validation") != 0
+    found = arithmetic.candidates(draft.samples, draft.printed, ranks, validated=validated, deviation=deviation)
+    return found, "columns" if found else None
+
+
+def _with_cycles(samples: list[Sample]) -> tuple[Sample, ...]:
+    """Numbers the repeats that -N prints under one header. (Size 0 repeats without it, where requests are tiny.)"""
+    seen: Counter[tuple[object, ...]] = Counter()
+    cycles = []
+    for s in samples:
+        key = (s.size_bytes, s.dtype, s.redop, s.root, s.placement)
+        seen[key] += 1
+        cycles.append(seen[key])
+    if not any(count > 1 and key[0] for key, count in seen.items()):
+        return tuple(samples)
+    return tuple(s._replace(cycle=c) if s.size_bytes else s for s, c in zip(samples, cycles, strict=True))
+
+
+def _remarks(draft: _Draft, run: Run) -> Iterator[Note]:
+    """What a reader of this run must know, beside its rows."""
+    if draft.failures:
+        yield _first(draft.failures, "failure", "The benchmark failed")
+    if draft.launcher:
+        yield _first(draft.launcher, "launcher_message", "The launcher reports")
+    if run.status == "truncated":
+        yield Note(draft.line, "no_footer", "The run ends without its footer; the rows before that are kept.")
+    if draft.elided:
+        yield Note(draft.elided, "rows_elided", 'Rows were left out by hand here ("...").')
+    if draft.interleaved:
+        yield Note(
+            draft.line, "interleaved",
+            "Several processes print into each other (built without MPI?): each is a run of its own, and which row "
+            "belongs to which of them is not known.",
+        )  # fmt: skip
+    if run.ranks == 1 and draft.rows:
+        yield Note(draft.line, "one_rank", "One rank: no fabric was measured.")
+    wrong = [s for s in draft.samples if s.wrong]
+    if wrong or draft.out_of_bounds:
+        line = wrong[0].line if wrong else draft.line
+        yield Note(line, "wrong_data", "The benchmark found wrong results; the rows are not fit to be quoted.")
+
+
+def _first(lines: list[tuple[int, str]], code: str, what: str) -> Note:
+    more = f" ({len(lines)} such lines)" if len(lines) > 1 else ""
+    return Note(lines[0][0], code, f"{what}: {_short(lines[0][1])}{more}")
+
+
+def _is_command(text: str) -> bool:
+    """A line that starts a program, rather than prose that names one."""
+    found = _INVOKED.search(text)
+    if not found:
+        return False
+    program, options = found[1], found[2]
+    if re.match(r"\s+--?\w", options) or (options[1:2].isdigit() and "_test" in program):
+        return True
+    bare = not options.strip() or options.strip()[0] in "|>&\\;"
+    return bare and ("/" in program or not _PROMPT.sub("", text[: found.start(1)]).strip())
+
+
+def _numeric(rest: str) -> bool:
+    """Foreign text that begins like a cell: where the row ends cannot be told."""
+    return bool(re.match(r"\s*(?:[-.\d]|N/A|nan|inf)", rest))
+
+
+def _is_number(cell: str) -> bool:
+    return bool(re.fullmatch(r"-?(?:nan|inf|\d+(?:\.\d+)?(?:e[+-]\d+)?)", cell))
+
+
+def _short(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= 120 else text[:119] + "…"
+
+
+def _ends_with_line_end(text: Text) -> bool:
+    last = b""
+    for _, chunk in text.chunks():
+        last = chunk
+    return last.endswith((b"\n", b"\r"))

@@ -1,0 +1,321 @@
+"""Logs into the store, in three steps: plan, map, commit.
+
+plan    lists the files and leaves out what the store has read before
+map     a pure function from paths to one Parquet part a table, named by its content; any ``Executor`` may run it,
+        may run it twice, and may lose a worker in the middle
+commit  one process, one transaction: the parts, the paths, the places in campaigns, the limits
+"""
+
+import hashlib
+import os
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
+from dataclasses import asdict, dataclass, field
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import rdmalab
+from rdmalab import campaign as campaigns
+from rdmalab import sources
+from rdmalab.errors import CampaignError, UsageError
+from rdmalab.membership import write_memberships
+from rdmalab.model import Log
+from rdmalab.store import LOG_TABLES, Store, Writer, record_row
+
+_FILES_A_TASK = 500
+_SERIAL_BELOW = 64  # starting workers costs more than reading this many logs
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one task of the map brings: Parquet files by table, and what it read."""
+
+    tables: dict[str, str]
+    read: tuple[tuple[str, str, str], ...]  # (path, file, log_id)
+    skipped: tuple[sources.Skipped, ...]
+
+
+@dataclass
+class Receipt:
+    """What an ingest did, in counts and in words."""
+
+    files: int = 0
+    read: int = 0
+    already_known: int = 0
+    same_content: int = 0
+    new_logs: int = 0
+    runs: int = 0
+    samples: int = 0
+    readings: int = 0
+    notes: int = 0
+    by_status: dict[str, int] = field(default_factory=dict)
+    not_read: list[dict[str, str]] = field(default_factory=list)
+    unrecognised: list[str] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+    campaigns: dict[str, int] = field(default_factory=dict)
+    remarks: list[str] = field(default_factory=list)
+
+    def to_dict(self) -> dict[str, Any]:
+        """For ``--json``."""
+        return asdict(self)
+
+
+def ingest(
+    paths: Sequence[str | Path],
+    store: Store,
+    *,
+    campaign: str | None = None,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+) -> Receipt:
+    """
+    Reads logs into the store; what is there already, by content, is not read again.
+
+    Args:
+        paths: Files, folders and archives.
+        campaign: Name for logs that no campaign file rules. Default: ``default``.
+        executor: Runs the map when there is enough to do, see :func:`worker_processes`; default: this process.
+        progress: Called with (files done, files to do).
+
+    Raises:
+        UsageError: A path does not exist.
+        CampaignError: A campaign file beside the logs is wrong; nothing is stored then.
+        StoreError: The store is locked, foreign, newer or damaged.
+    """
+    try:
+        found = list(sources.find(paths))
+    except FileNotFoundError as error:
+        raise UsageError(f"{error}: no such file or folder") from None
+    files = [
+        sources.File(os.path.abspath(f.path), f.size_bytes, f.modified_ns)  # noqa: PTH100 - a Path costs ten times as much
+        for f in found
+        if isinstance(f, sources.File) and Path(f.path).name != campaigns.FILE_NAME
+    ]
+    load_campaigns(f.path for f in files)  # a wrong campaign file is said before an hour of reading
+    receipt = Receipt(files=len(files))
+    receipt.not_read = [asdict(s) for s in found if isinstance(s, sources.Skipped)]
+    fresh = plan(files, store)
+    receipt.already_known = len(files) - len(fresh)
+    with tempfile.TemporaryDirectory(prefix="rdmalab-") as staging:
+        parts = list(map_files([f.path for f in fresh], staging, executor, progress))
+        with store.write() as writer:
+            commit(writer, files, fresh, parts, campaign, receipt)
+    return receipt
+
+
+def plan(files: list[sources.File], store: Store) -> list[sources.File]:
+    """The files that this version has not read yet in this size and age."""
+    if not store.path.exists():
+        return files
+    con = store.connect()
+    rows = con.execute(
+        "SELECT file, size_bytes, modified_ns FROM raw.files WHERE reader = $r", {"r": rdmalab.__version__}
+    ).fetchall()
+    con.close()
+    known = {name: (size, modified) for name, size, modified in rows}
+    return [f for f in files if known.get(f.path) != (f.size_bytes, f.modified_ns)]
+
+
+def map_files(
+    paths: list[str], staging: str, executor: Executor | None, progress: Progress | None
+) -> Iterator[Part]:
+    """Runs :func:`read_files` over the paths in tasks; parts come in any order."""
+    size = max(1, min(_FILES_A_TASK, -(-len(paths) // (4 * (os.cpu_count() or 1)))))
+    tasks = [paths[i : i + size] for i in range(0, len(paths), size)]
+    done = 0
+    for part, count in _run(tasks, staging, executor if len(paths) >= _SERIAL_BELOW else None):
+        done += count
+        if progress:
+            progress(done, len(paths))
+        yield part
+
+
+def _run(tasks: list[list[str]], staging: str, executor: Executor | None) -> Iterator[tuple[Part, int]]:
+    if executor is None:
+        yield from ((read_files(t, staging), len(t)) for t in tasks)
+    else:
+        futures = {executor.submit(read_files, t, staging): len(t) for t in tasks}
+        yield from ((f.result(), futures[f]) for f in as_completed(futures))
+
+
+def worker_processes(count: int | None = None) -> Executor:
+    """Worker processes for :func:`ingest`; they start when there is enough to do. A script needs its main guard."""
+    # spawn, because polars must not be forked; one thread each, because the workers are the parallelism
+    os.environ.setdefault("POLARS_MAX_THREADS", "1")
+    return ProcessPoolExecutor(count, mp_context=get_context("spawn"))
+
+
+def read_files(paths: Sequence[str], staging: str) -> Part:
+    """Reads files and archives and writes one Parquet part a table, named by the content of the logs."""
+    from rdmalab import formats
+    from rdmalab.store import frame_of
+
+    rows: dict[str, list[dict[str, Any]]] = {t: [] for t in LOG_TABLES}
+    read, skipped, seen = [], [], set()
+    for path in paths:
+        for text in sources.texts(path):
+            if isinstance(text, sources.Skipped):
+                skipped.append(text)
+                continue
+            log = formats.read(text)
+            read.append((text.path, path, log_id_of(log)))
+            if log.sha256 not in seen:
+                seen.add(log.sha256)
+                _add_rows(rows, log)
+    digest = hashlib.sha256("\n".join(sorted(seen)).encode()).hexdigest()[:24]
+    tables = {}
+    for table, content in rows.items():
+        tables[table] = str(Path(staging) / f"{digest}.{table}.parquet")
+        unfinished = f"{tables[table]}.{os.getpid()}"
+        frame_of(table, content).write_parquet(unfinished)
+        Path(unfinished).replace(tables[table])  # a task that is run twice writes the same names
+    return Part(tables, tuple(read), tuple(skipped))
+
+
+def log_id_of(log: Log) -> str:
+    """The first 16 digits of the content's hash."""
+    return log.sha256[:16]
+
+
+def _add_rows(rows: dict[str, list[dict[str, Any]]], log: Log) -> None:
+    log_id = log_id_of(log)
+    proof = log.transport
+    rows["logs"].append(
+        {
+            "log_id": log_id, "sha256": log.sha256, "size_bytes": log.size_bytes, "formats": list(log.formats),
+            "status": log.status, "reader": rdmalab.__version__,
+            **({f"transport_{k}": getattr(proof, k) for k in ("verdict", "gdr", "fallback", "fallback_reason", "provider")}
+               if proof else {}),
+            "transport_evidence": "\n".join(f"{e.line}: {e.text}" for e in proof.evidence) if proof else None,
+        }
+    )  # fmt: skip
+    for ordinal, run in enumerate(log.runs):
+        run_id = f"{log_id}-{ordinal}"
+        rows["runs"].append(
+            record_row(run) | {
+                "run_id": run_id, "log_id": log_id, "ordinal": ordinal, "rows": len(run.samples),
+                "wrong_rows": sum(1 for s in run.samples if s.wrong), "pair_key": _pair_key(run),
+            }
+        )  # fmt: skip
+        rows["samples"] += [
+            s._asdict() | {"run_id": run_id, "log_id": log_id, "ordinal": i} for i, s in enumerate(run.samples)
+        ]
+    rows["readings"] += [record_row(r) | {"log_id": log_id} for r in log.readings]
+    rows["notes"] += [n._asdict() | {"log_id": log_id} for n in log.notes]
+
+
+def _pair_key(run: Any) -> str | None:
+    """The same text for both ends of one point-to-point test: their addresses name each other."""
+    if run.local_address and run.remote_address and run.local_address != run.remote_address:
+        return " | ".join([run.program or run.tool, *sorted((run.local_address, run.remote_address))])
+    return None
+
+
+def load_campaigns(paths: Iterable[str]) -> dict[Path, campaigns.Campaign]:
+    """
+    The campaign files that rule *paths*.
+
+    Raises:
+        CampaignError: One is wrong, or two of them have the same name.
+    """
+    folders: dict[Path, Path | None] = {}
+    files = {f for p in paths if (f := campaigns.nearest(p, folders))}
+    loaded = {f: campaigns.load(f) for f in sorted(files)}
+    by_name: dict[str, Path] = {}
+    for path, loaded_campaign in loaded.items():
+        if (other := by_name.setdefault(loaded_campaign.name, path)) != path:
+            raise CampaignError(f"{path}: the campaign '{loaded_campaign.name}' is also the name of {other}")
+    return loaded
+
+
+def commit(
+    writer: Writer,
+    files: list[sources.File],
+    fresh: list[sources.File],
+    parts: list[Part],
+    campaign: str | None,
+    receipt: Receipt,
+) -> None:
+    """Writes parts, paths and memberships inside the writer's transaction and completes the receipt."""
+    read = [entry for part in parts for entry in part.read]
+    receipt.read = len(read)
+    receipt.not_read += [asdict(s) for part in parts for s in part.skipped]
+    new = _add_logs(writer, parts, {log_id for _, _, log_id in read})
+    receipt.new_logs, receipt.same_content = len(new), len(read) - len(new)
+    _set_paths(writer, fresh, read)
+    receipt.campaigns, receipt.remarks = write_memberships(
+        writer, [f.path for f in files], load_campaigns(f.path for f in files), campaign
+    )
+    _count(writer, new, read, receipt)
+
+
+def _add_logs(writer: Writer, parts: list[Part], log_ids: set[str]) -> set[str]:
+    """Adds the logs that are not there yet in this reading; a log read by an older version is replaced."""
+    reader = {"r": rdmalab.__version__, "ids": sorted(log_ids)}
+    known = writer.frame("SELECT log_id FROM raw.logs WHERE reader = $r AND log_id IN (SELECT unnest($ids))", reader)
+    new = log_ids - set(known["log_id"])
+    if new:
+        for table in LOG_TABLES:
+            writer.run(f"DELETE FROM raw.{table} WHERE log_id IN (SELECT unnest($ids))", {"ids": sorted(new)})
+            writer.append_parts(table, [p.tables[table] for p in parts], new)
+    return new
+
+
+def _set_paths(writer: Writer, fresh: list[sources.File], read: list[tuple[str, str, str]]) -> None:
+    names = {"names": sorted(f.path for f in fresh)}
+    writer.run("DELETE FROM raw.files WHERE file IN (SELECT unnest($names))", names)
+    writer.run("DELETE FROM raw.paths WHERE file IN (SELECT unnest($names))", names)
+    writer.insert(
+        "files",
+        [
+            {"file": f.path, "size_bytes": f.size_bytes, "modified_ns": f.modified_ns, "reader": rdmalab.__version__}
+            for f in fresh
+        ],
+    )
+    writer.insert("paths", [{"path": p, "file": f, "log_id": i} for p, f, i in read])
+
+
+def _count(writer: Writer, new: set[str], read: list[tuple[str, str, str]], receipt: Receipt) -> None:
+    ids = {"ids": sorted(new)}
+    for table in ("runs", "samples", "readings", "notes"):
+        count = writer.frame(f"SELECT count(*) AS n FROM raw.{table} WHERE log_id IN (SELECT unnest($ids))", ids)
+        setattr(receipt, table, int(count["n"][0]))
+    rows = writer.frame("SELECT log_id, status FROM raw.logs WHERE log_id IN (SELECT unnest($ids))", ids)
+    status = dict(zip(rows["log_id"], rows["status"], strict=True))
+    receipt.by_status = dict(Counter(status.values()))
+    receipt.unrecognised = sorted(p for p, _, i in read if status.get(i) == "unrecognised")
+    receipt.failed = sorted(p for p, _, i in read if status.get(i) == "failed")
+
+
+def forget(store: Store, *, log: str | None = None, campaign: str | None = None) -> int:
+    """
+    Removes a log, or a whole campaign with the logs that stand in no other one. Returns the number of logs removed.
+
+    Raises:
+        UsageError: No log's id or hash begins like that, or there is no such campaign.
+    """
+    with store.write() as writer:
+        if log:
+            ids = writer.frame("SELECT log_id FROM raw.logs WHERE starts_with(sha256, $log)", {"log": log.lower()})
+            if len(ids) != 1:
+                what = "no log" if ids.is_empty() else f"{len(ids)} logs"
+                raise UsageError(f"{what} with an id that begins with '{log}'; 'rdmalab query \"FROM logs\"' lists them")
+        else:
+            ids = writer.frame(
+                """SELECT log_id FROM raw.members GROUP BY log_id
+                   HAVING bool_and(campaign = $c)""", {"c": campaign})  # fmt: skip
+            known = writer.frame("SELECT DISTINCT campaign FROM raw.members UNION SELECT campaign FROM raw.campaigns")
+            if campaign not in set(known["campaign"]):
+                raise UsageError(f"no campaign '{campaign}' in this store; it has: {', '.join(sorted(known['campaign']))}")
+            for table in ("members", "campaigns", "fabrics", "same"):
+                writer.run(f"DELETE FROM raw.{table} WHERE campaign = $c", {"c": campaign})
+        gone = {"ids": ids["log_id"].to_list()}
+        writer.run("DELETE FROM raw.files WHERE file IN (SELECT file FROM raw.paths WHERE log_id IN (SELECT unnest($ids)))", gone)
+        for table in (*LOG_TABLES, "members", "paths"):
+            writer.run(f"DELETE FROM raw.{table} WHERE log_id IN (SELECT unnest($ids))", gone)
+        return len(gone["ids"])
+

@@ -1,0 +1,325 @@
+"""
+The HTML of a report printed by the Chromium of this machine.
+
+    with Printer() as printer:
+        printer.print_pdf(html, Path("report.pdf"), title="Fabric comparison", lang="en", created=None)
+
+The page is set as content of an empty tab: it has no address, so there is nothing beside it to read, and the browser
+is offline. What Chromium writes is then made reproducible: dates, identifier and compression are ours, so the same
+HTML gives the same bytes.
+"""
+
+import asyncio
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from io import BytesIO
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from rdmalab import __version__
+from rdmalab.errors import MissingProgram, ReportError
+
+if TYPE_CHECKING:
+    import pikepdf
+    from playwright.sync_api import Browser, Page, Playwright
+
+CONTENT_WIDTH = 658  # CSS pixels between the side margins of 18 mm of an A4 page
+CONTENT_HEIGHT = 964
+READY_SECONDS = 60.0
+
+_NAMES = (
+    "chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "microsoft-edge",
+    "microsoft-edge-stable", "brave-browser", "vivaldi",
+)  # fmt: skip
+_PLACES = (
+    "/usr/lib/chromium/chromium",
+    "/usr/lib64/chromium-browser/chromium-browser",
+    "/opt/google/chrome/chrome",
+    "/snap/bin/chromium",
+    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+    "/Applications/Chromium.app/Contents/MacOS/Chromium",
+)
+_FLAGS = (
+    "--font-render-hinting=none",  # without it letters are spaced unevenly where no fontconfig is set up
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+    "--disable-gpu",
+)
+_T = TypeVar("_T")
+
+
+def find_browser() -> Path | None:
+    """The Chromium to print with: ``RDMALAB_CHROME``, else the first of the usual names on PATH, else of the places."""
+    wanted = os.environ.get("RDMALAB_CHROME")
+    if wanted:
+        found = shutil.which(wanted)
+        return Path(found) if found else None
+    for candidate in (*_NAMES, *_PLACES):
+        if found := shutil.which(candidate):
+            return Path(found)
+    return None
+
+
+def _browser_or_raise() -> Path:
+    found = find_browser()
+    if found:
+        return found
+    wanted = os.environ.get("RDMALAB_CHROME")
+    if wanted:
+        raise MissingProgram(f"RDMALAB_CHROME={wanted} is no program; set it to the path of Chromium or Chrome.")
+    raise MissingProgram(
+        "A PDF needs Chromium, and none was found; install it (Debian, Ubuntu: apt install chromium) "
+        "or set RDMALAB_CHROME to its path."
+    )
+
+
+def print_pdf(html: str, out: Path, *, title: str, lang: str, created: datetime | None = None) -> None:
+    """
+    Prints one document; `Printer` is quicker for several.
+
+    Args:
+        html: A page of `rdmalab.export.to_html`.
+        out: The file to write; it is replaced as a whole or not at all.
+        title: Title in the document information.
+        lang: Language tag of the document.
+        created: Date in the document information. Default: ``SOURCE_DATE_EPOCH``, else no date.
+
+    Raises:
+        rdmalab.errors.MissingProgram: No Chromium was found.
+        rdmalab.errors.ReportError: The page could not be drawn; the message holds what the page complained about.
+    """
+
+    def work() -> None:
+        with Printer() as printer:
+            printer.print_pdf(html, out, title=title, lang=lang, created=created)
+
+    _outside_event_loop(work)
+
+
+def _outside_event_loop(work: Callable[[], _T]) -> _T:
+    """Playwright's plain interface refuses to run under an event loop, and a notebook always has one."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return work()
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(work).result()
+
+
+class Printer:
+    """One running browser for several documents; a context manager. Not for use under a running event loop."""
+
+    def __init__(self, ready_seconds: float = READY_SECONDS) -> None:
+        self.ready_seconds = ready_seconds
+        self._playwright: Playwright | None = None
+        self._browser: Browser | None = None
+
+    def __enter__(self) -> "Printer":
+        from playwright.sync_api import Error, sync_playwright
+
+        path = _browser_or_raise()
+        self._playwright = sync_playwright().start()
+        try:
+            self._browser = self._playwright.chromium.launch(
+                executable_path=str(path), args=list(_FLAGS), chromium_sandbox=not _is_root()
+            )
+        except Error as error:
+            self.close()
+            raise ReportError(f"{path} did not start: {_first_line(error)}") from error
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends the browser; called by the context manager."""
+        if self._browser:
+            self._browser.close()
+            self._browser = None
+        if self._playwright:
+            self._playwright.stop()
+            self._playwright = None
+
+    def print_pdf(self, html: str, out: Path, *, title: str, lang: str, created: datetime | None = None) -> None:
+        """See `print_pdf` of this module."""
+        raw, headings = self._with_page(html, _print)
+        _replace(out, _finish(raw, headings, title, lang, created or _source_date()))
+
+    def screenshot(self, html: str, out: Path, *, width: int = 1280, height: int = 800) -> None:
+        """The first screen of the HTML as PNG."""
+        png = self._with_page(html, lambda page: page.screenshot(), width, height, media="screen")
+        _replace(out, png)
+
+    def _with_page(
+        self,
+        html: str,
+        use: "Callable[[Page], _T]",
+        width: int = CONTENT_WIDTH,
+        height: int = CONTENT_HEIGHT,
+        media: str = "print",
+    ) -> _T:
+        """Opens *html* in an offline tab, waits until it says it is ready, and closes the tab after use."""
+        from playwright.sync_api import Error
+
+        if self._browser is None:
+            raise ReportError("The printer is closed.")
+        context = self._browser.new_context(
+            offline=True, accept_downloads=False, viewport={"width": width, "height": height}
+        )
+        try:
+            page = context.new_page()
+            complaints = _listen(page)
+            page.emulate_media(media=media)  # type: ignore[arg-type]
+            page.set_content(html, wait_until="commit")
+            self._wait(page, complaints)
+            return use(page)
+        except Error as error:
+            raise ReportError(f"The page could not be printed: {_first_line(error)}") from error
+        finally:
+            context.close()
+
+    def _wait(self, page: "Page", complaints: list[str]) -> None:
+        from playwright.sync_api import TimeoutError as NotReady
+
+        try:
+            page.wait_for_selector(_SETTLED, state="attached", timeout=self.ready_seconds * 1000)
+        except NotReady:
+            raise ReportError(f"The page was not ready after {self.ready_seconds:g} s: {_said(complaints)}") from None
+        if failure := page.evaluate("document.documentElement.dataset.failed || ''"):
+            raise ReportError(f"The page could not be drawn: {failure} ({_said(complaints)})")
+        faces = page.evaluate("[...document.fonts].map(f => [f.family, f.weight, f.style, f.status].join(' '))")
+        lost = [f for f in faces if not f.endswith(" loaded")]
+        if not faces or lost:
+            raise ReportError(f"A font of the page did not load: {', '.join(lost) or 'the page brings none'}")
+
+
+_SETTLED = "html[data-ready], html[data-failed]"  # a selector: the page forbids the eval that a function would need
+
+
+def _is_root() -> bool:
+    return hasattr(os, "geteuid") and os.geteuid() == 0
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+
+
+def _said(complaints: list[str]) -> str:
+    return "; ".join(complaints) or "the page wrote no error"
+
+
+def _listen(page: "Page") -> list[str]:
+    """Collects what the page writes as errors, for the message of a failure."""
+    heard: list[str] = []
+    page.on("console", lambda message: heard.append(message.text) if message.type == "error" else None)
+    page.on("pageerror", lambda error: heard.append(str(error)))
+    return heard
+
+
+def _print(page: "Page") -> tuple[bytes, list[str]]:
+    """The PDF and the headings of the page. Printed twice when the text refers to pages by number."""
+    raw = _once(page)
+    if page.locator("a[data-print]").count():
+        page.evaluate(_FILL, _pages_of_anchors(raw))
+        raw = _once(page)
+    return raw, page.evaluate("[...document.querySelectorAll('h1,h2,h3,h4,h5,h6')].map(h => h.textContent)")
+
+
+def _once(page: "Page") -> bytes:
+    return page.pdf(prefer_css_page_size=True, print_background=True, tagged=True, outline=True)
+
+
+_FILL = """pages => {
+  for (const a of document.querySelectorAll('a[data-print]')) {
+    const number = pages[decodeURIComponent(a.hash.slice(1))];
+    if (number) a.textContent = a.dataset.print.replace('%', number);
+  }
+}"""
+
+
+def _pages_of_anchors(raw: bytes) -> dict[str, int]:
+    """Page numbers, from 1, of the anchors that links of the document lead to."""
+    import pikepdf
+
+    with pikepdf.open(BytesIO(raw)) as pdf:
+        numbers = {page.obj.objgen: index for index, page in enumerate(pdf.pages, 1)}
+        named = pdf.Root.get("/Dests", pikepdf.Dictionary())
+        return {name[1:]: numbers[target[0].objgen] for name, target in named.items()}
+
+
+def _source_date() -> datetime | None:
+    """The date that reproducible builds set for everything they make."""
+    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
+    return datetime.fromtimestamp(int(epoch), UTC) if epoch.isdigit() else None
+
+
+def _finish(raw: bytes, headings: list[str], title: str, lang: str, created: datetime | None) -> bytes:
+    """Title, language, bookmarks, dates and identifier of our own, packed."""
+    import pikepdf
+
+    with pikepdf.open(BytesIO(raw)) as pdf:
+        pdf.Root.Lang = pikepdf.String(lang)
+        _bookmarks(pdf, headings)
+        _information(pdf, title, created)
+        buffer = BytesIO()
+        pdf.save(
+            buffer, deterministic_id=True, object_stream_mode=pikepdf.ObjectStreamMode.generate, compress_streams=True
+        )
+    return buffer.getvalue()
+
+
+def _bookmarks(pdf: "pikepdf.Pdf", headings: list[str]) -> None:
+    """Chromium swallows the space at every line end of a heading; the bookmarks get the headings as written."""
+    import pikepdf
+
+    written = {"".join(h.split()): " ".join(h.split()) for h in headings}
+    level: list[pikepdf.Object] = [pdf.Root.Outlines] if "/Outlines" in pdf.Root else []
+    while level:
+        node = level.pop()
+        level += [node[key] for key in ("/First", "/Next") if key in node]
+        squeezed = "".join(str(node.get("/Title", "")).split())
+        if squeezed in written:
+            node.Title = pikepdf.String(written[squeezed])
+
+
+def _information(pdf: "pikepdf.Pdf", title: str, created: datetime | None) -> None:
+    """Document information and its XMP twin."""
+    import pikepdf
+
+    program = f"rdmalab {__version__}"
+    info: dict[str, Any] = {"/Title": title, "/Creator": program, "/Producer": program}
+    if created:
+        moment = created.astimezone(UTC) if created.tzinfo else created.replace(tzinfo=UTC)
+        info["/CreationDate"] = info["/ModDate"] = moment.strftime("D:%Y%m%d%H%M%SZ")
+    for key in list(pdf.docinfo.keys()):
+        del pdf.docinfo[key]
+    for key, value in info.items():
+        pdf.docinfo[key] = pikepdf.String(value)
+    with pdf.open_metadata(set_pikepdf_as_editor=False, update_docinfo=False) as xmp:
+        xmp["dc:title"] = title
+        xmp["xmp:CreatorTool"] = xmp["pdf:Producer"] = program
+        if created:
+            xmp["xmp:CreateDate"] = xmp["xmp:ModifyDate"] = moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _replace(out: Path, content: bytes) -> None:
+    """Writes beside *out* and renames, so that nobody ever sees half a file."""
+    out.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=out.parent, prefix=f".{out.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        Path(name).chmod(0o644)
+        Path(name).replace(out)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,410 @@
+"""The store: one DuckDB file, its schema, its views, its transactions. The only module that speaks DuckDB.
+
+A store is never written in place. A writer takes a lock on a side file, copies the store, changes the copy in one
+transaction and renames it over the old one: readers keep the consistent snapshot they opened, are never blocked and
+never see half an ingest; a writer killed at any moment leaves the old store as it was.
+
+Tables live in the schema ``raw``; analysts use the views ``logs, runs, samples, readings, notes, fabrics, results``.
+"""
+
+import contextlib
+import fcntl
+import json
+import os
+import shutil
+import socket
+import time
+import types
+import typing
+from collections.abc import Iterator, Sequence
+from dataclasses import fields
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rdmalab.errors import StoreError, UsageError
+from rdmalab.model import Note, Reading, Run, Sample
+
+if TYPE_CHECKING:
+    import duckdb
+    import polars as pl
+
+SCHEMA_VERSION = 1
+APPLICATION = "rdmalab"
+LOCK_WAIT_S = 60.0
+
+_SQL_TYPES: dict[object, str] = {
+    str: "VARCHAR", int: "BIGINT", float: "DOUBLE", bool: "BOOLEAN", datetime: "TIMESTAMPTZ", tuple: "VARCHAR[]",
+}  # fmt: skip
+
+
+def _sql_type(annotation: Any) -> str:
+    """The column type of a record field: ``float | None`` is DOUBLE, ``tuple[str, ...]`` is VARCHAR[]."""
+    if typing.get_origin(annotation) in (typing.Union, types.UnionType):
+        annotation = next(a for a in typing.get_args(annotation) if a is not types.NoneType)
+    return _SQL_TYPES[typing.get_origin(annotation) or annotation]
+
+
+def _record_columns(record: type, *, without: Sequence[str] = ()) -> dict[str, str]:
+    return {n: _sql_type(t) for n, t in typing.get_type_hints(record).items() if n not in without}
+
+
+# Every table with its columns. Those of runs, samples, readings and notes follow the records of rdmalab.model, so that
+# a new field is a new column: a store that lacks it gets it at the next ingest (_migrate).
+TABLES: dict[str, dict[str, str]] = {
+    "meta": {"name": "VARCHAR", "content": "VARCHAR"},
+    "files": {"file": "VARCHAR", "size_bytes": "BIGINT", "modified_ns": "BIGINT", "reader": "VARCHAR"},
+    "paths": {"path": "VARCHAR", "file": "VARCHAR", "log_id": "VARCHAR"},
+    "logs": {
+        "log_id": "VARCHAR", "sha256": "VARCHAR", "size_bytes": "BIGINT", "formats": "VARCHAR[]", "status": "VARCHAR",
+        "reader": "VARCHAR", "transport_verdict": "VARCHAR", "transport_gdr": "VARCHAR",
+        "transport_fallback": "BOOLEAN", "transport_fallback_reason": "VARCHAR", "transport_provider": "VARCHAR",
+        "transport_evidence": "VARCHAR",
+    },
+    "runs": {
+        "run_id": "VARCHAR", "log_id": "VARCHAR", "ordinal": "BIGINT",
+        **_record_columns(Run, without=("samples",)),
+        "wrong_rows": "BIGINT", "rows": "BIGINT", "pair_key": "VARCHAR",
+    },
+    "samples": {"run_id": "VARCHAR", "log_id": "VARCHAR", "ordinal": "BIGINT", **_record_columns(Sample)},
+    "readings": {"log_id": "VARCHAR", **_record_columns(Reading)},
+    "notes": {"log_id": "VARCHAR", **_record_columns(Note)},
+    "campaigns": {
+        "campaign": "VARCHAR", "title": "VARCHAR", "customer": "VARCHAR", "synthetic": "BOOLEAN", "root": "VARCHAR",
+        "file_sha256": "VARCHAR", "notes": "VARCHAR[]",
+    },
+    "fabrics": {
+        "campaign": "VARCHAR", "fabric": "VARCHAR", "label": "VARCHAR", "fabric_family": "VARCHAR",
+        "ordinal": "BIGINT", "link_rate_gbit_s": "DOUBLE", "ports_per_node": "BIGINT", "mtu_bytes": "BIGINT",
+        "gpus_per_node": "BIGINT", "gpus_per_domain": "BIGINT", "scale_up_gbyte_s": "DOUBLE", "in_network": "BOOLEAN",
+        "nic": "VARCHAR",
+    },
+    "same": {"campaign": "VARCHAR", "measures": "VARCHAR", "tests": "VARCHAR[]", "size_bytes": "BIGINT"},
+    "members": {
+        "campaign": "VARCHAR", "run_id": "VARCHAR", "log_id": "VARCHAR", "path": "VARCHAR", "fabric": "VARCHAR",
+        "fabric_family": "VARCHAR", "fabric_evidence": "VARCHAR", "declared": "VARCHAR",
+        "declared_size_bytes": "BIGINT", "declared_ranks": "BIGINT", "declared_operation": "VARCHAR",
+        "declared_program": "VARCHAR", "declared_latency_convention": "VARCHAR",
+        "refused_because": "VARCHAR", "limit_gbyte_s": "DOUBLE", "limit_formula": "VARCHAR",
+        "limit_source": "VARCHAR", "limit_missing": "VARCHAR",
+    },
+}  # fmt: skip
+
+# What a log brings; the rest is written from campaign files.
+LOG_TABLES = ("logs", "runs", "samples", "readings", "notes")
+
+
+def _views() -> dict[str, str]:
+    """The analyst's world. Derived from TABLES so that a column of a record appears in its view by itself."""
+    filled = ("ranks", "operation", "program", "latency_convention")  # from [[facts]] where the log is silent
+    run = [c for c in TABLES["runs"] if c not in ("pair_key", "fabric", "fabric_evidence", "transport", *filled)]
+    sample = [c for c in TABLES["samples"] if c not in ("run_id", "log_id", "ordinal", "size_bytes")]
+    renamed = {"line": "run_line", "status": "run_status"}
+    run_in_results = ", ".join(
+        f"r.{c}" + (f" AS {renamed.get(c, 'run_' + c)}" if c in sample or c in renamed else "")
+        for c in run
+        if c not in ("run_id", "log_id", "ordinal", "rows", "wrong_rows", "command")
+    )
+    return {
+        "logs": """
+            SELECT l.log_id, l.sha256, p.path, p.paths, l.size_bytes, l.formats, l.status, l.transport_verdict,
+                   l.transport_gdr, l.transport_fallback, l.transport_fallback_reason, l.transport_provider,
+                   l.transport_evidence, l.reader, m.campaigns
+            FROM raw.logs l
+            LEFT JOIN (SELECT log_id, min(path) AS path, count(*) AS paths FROM raw.paths GROUP BY log_id) p USING (log_id)
+            LEFT JOIN (SELECT log_id, list_sort(list(DISTINCT campaign)) AS campaigns FROM raw.members GROUP BY log_id) m
+                   USING (log_id)""",
+        "runs": f"""
+            SELECT *, CASE
+                WHEN status <> 'complete' THEN status
+                WHEN rows = 0 THEN 'no rows'
+                WHEN coalesce(out_of_bounds, 0) > 0 OR wrong_rows > 0 THEN 'wrong data'
+                WHEN kind = 'collective' AND ranks IS NULL THEN 'number of ranks not known'
+                WHEN kind = 'collective' AND coalesce(communicator_ranks, ranks) < 2
+                     THEN 'one rank: no fabric was measured'
+                WHEN refused_because IS NOT NULL THEN refused_because
+                WHEN pair_run_id <> run_id THEN 'other end of ' || pair_run_id || ', counted there'
+            END AS excluded_because
+            FROM (
+            SELECT m.campaign, m.fabric, m.fabric_family, m.fabric_evidence,
+                   {", ".join("r." + c for c in run)},
+                   coalesce(m.declared_program, r.program) AS program,
+                   coalesce(r.ranks, m.declared_ranks) AS ranks,
+                   coalesce(r.operation, m.declared_operation) AS operation,
+                   coalesce(r.latency_convention, m.declared_latency_convention) AS latency_convention,
+                   m.declared_size_bytes,
+                   r.fabric AS fabric_printed, r.transport AS transport_printed,
+                   l.transport_verdict, l.transport_gdr, l.transport_fallback, m.path, l.sha256, m.declared,
+                   m.limit_gbyte_s, m.limit_formula, m.limit_source, m.limit_missing,
+                   CASE WHEN r.pair_key IS NOT NULL THEN
+                        first_value(r.run_id) OVER (
+                            PARTITION BY m.campaign, coalesce(r.pair_key, r.run_id)
+                            ORDER BY r.status = 'complete' DESC, r.rows DESC, r.side = 'client' DESC, r.run_id)
+                   END AS pair_run_id,
+                   m.refused_because
+            FROM raw.runs r JOIN raw.members m USING (run_id) JOIN raw.logs l ON l.log_id = r.log_id)""",
+        "samples": """
+            SELECT s.*, m.campaigns FROM raw.samples s
+            LEFT JOIN (SELECT run_id, list_sort(list(DISTINCT campaign)) AS campaigns FROM raw.members GROUP BY run_id) m
+                   USING (run_id)""",
+        "readings": "SELECT d.* FROM raw.readings d",
+        "notes": "SELECT n.* FROM raw.notes n",
+        "fabrics": """
+            SELECT f.*, c.title, c.customer, c.synthetic, coalesce(n.runs, 0) AS runs, coalesce(n.used, 0) AS runs_used
+            FROM raw.fabrics f
+            LEFT JOIN raw.campaigns c USING (campaign)
+            LEFT JOIN (SELECT campaign, fabric, count(*) AS runs, count(*) FILTER (excluded_because IS NULL) AS used
+                       FROM runs GROUP BY campaign, fabric) n USING (campaign, fabric)
+            ORDER BY f.campaign, f.ordinal""",
+        "results": f"""
+            SELECT r.campaign, r.fabric, r.fabric_family, s.run_id, s.log_id, s.ordinal,
+                   r.operation, r.ranks, r.program, r.latency_convention,
+                   coalesce(s.size_bytes, r.declared_size_bytes) AS size_bytes,
+                   {", ".join("s." + c for c in sample)},
+                   {run_in_results},
+                   r.transport_printed, r.transport_verdict, r.transport_gdr, r.transport_fallback, r.path, r.sha256,
+                   r.limit_gbyte_s, r.limit_formula, r.limit_source, r.limit_missing,
+                   100 * coalesce(s.busbw_gbyte_s, s.bw_avg_gbit_s / 8) / r.limit_gbyte_s AS utilization_pct
+            FROM raw.samples s
+            JOIN runs r USING (run_id)
+            WHERE r.excluded_because IS NULL""",
+    }
+
+
+class ArrowStream:
+    """A polars frame as an Arrow stream, which DuckDB reads without pyarrow."""
+
+    def __init__(self, frame: "pl.DataFrame") -> None:
+        self.frame = frame
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.frame.__arrow_c_stream__(requested_schema)
+
+
+def default_path() -> Path:
+    """``RDMALAB_DB``, else the nearest ``data/rdmalab.duckdb`` upwards from here, else ``./data/rdmalab.duckdb``."""
+    if named := os.environ.get("RDMALAB_DB"):
+        return Path(named)
+    here = Path.cwd()
+    near = (folder / "data" / "rdmalab.duckdb" for folder in (here, *here.parents))
+    return next((p for p in near if p.is_file()), here / "data" / "rdmalab.duckdb")
+
+
+class Store:
+    """A store on disk, by its path; opening it does nothing yet."""
+
+    def __init__(self, path: str | Path | None = None) -> None:
+        self.path = Path(path) if path else default_path()
+
+    def connect(self) -> "duckdb.DuckDBPyConnection":
+        """
+        A read-only connection to the store as it is now; later ingests do not disturb it.
+
+        Raises:
+            StoreError: There is no store here, or it is foreign, newer or damaged.
+        """
+        if not self.path.exists():
+            raise StoreError(f"{self.path}: no store here; make one with 'rdmalab ingest PATH...'")
+        con = _connect(self.path, read_only=True)
+        _check(con, self.path)
+        return con
+
+    @contextlib.contextmanager
+    def write(self) -> Iterator["Writer"]:
+        """
+        A transaction on a copy of the store, published when the block ends without an error.
+
+        Raises:
+            StoreError: Another process keeps the store locked, or it is foreign, newer or damaged.
+        """
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with _locked(self.path):
+            for stale in self.path.parent.glob(f".{self.path.name}.*.new*"):
+                stale.unlink(missing_ok=True)
+            copy = self.path.with_name(f".{self.path.name}.{os.getpid()}.new")
+            try:
+                if self.path.exists():
+                    self.connect().close()  # refuses foreign and damaged files before they are copied
+                    shutil.copyfile(self.path, copy)
+                    copy.chmod(0o644)
+                con = _connect(copy, read_only=False)
+                try:
+                    con.execute("BEGIN")
+                    _migrate(con)
+                    yield Writer(con)
+                    con.execute("COMMIT")
+                    con.execute("CHECKPOINT")
+                finally:
+                    con.close()
+                _publish(copy, self.path)
+            finally:
+                copy.unlink(missing_ok=True)
+                copy.with_name(copy.name + ".wal").unlink(missing_ok=True)
+
+
+class Writer:
+    """What an ingest may do inside the transaction."""
+
+    def __init__(self, con: "duckdb.DuckDBPyConnection") -> None:
+        self._con = con
+
+    def run(self, sql: str, params: dict[str, Any] | None = None) -> None:
+        """Executes one statement."""
+        self._con.execute(sql, params or {}).fetchall()
+
+    def frame(self, sql: str, params: dict[str, Any] | None = None) -> "pl.DataFrame":
+        """The result of a query as a frame."""
+        return _frame(self._con, sql, params)
+
+    def insert(self, table: str, rows: list[dict[str, Any]]) -> None:
+        """Appends rows to a table of the schema ``raw``; columns that a row lacks are null."""
+        if rows:
+            self.append(table, frame_of(table, rows))
+
+    def append(self, table: str, frame: "pl.DataFrame") -> None:
+        """Appends a frame to a table of the schema ``raw`` by column name."""
+        self._con.register("incoming", ArrowStream(frame))
+        self._con.execute(f"INSERT INTO raw.{table} BY NAME SELECT * FROM incoming").fetchall()
+        self._con.unregister("incoming")
+
+    def append_parts(self, table: str, files: Sequence[str], log_ids: set[str]) -> None:
+        """Appends the rows of Parquet parts that belong to *log_ids*, each log once."""
+        self._con.execute(
+            f"""INSERT INTO raw.{table} BY NAME
+                SELECT * EXCLUDE (filename, first_part) FROM (
+                    SELECT *, min(filename) OVER (PARTITION BY log_id) AS first_part
+                    FROM read_parquet($files, union_by_name = true, filename = true)
+                    WHERE log_id IN (SELECT unnest($ids)))
+                WHERE filename = first_part""",
+            {"files": list(files), "ids": sorted(log_ids)},
+        ).fetchall()
+
+
+def frame_of(table: str, rows: list[dict[str, Any]]) -> "pl.DataFrame":
+    """Rows of a table as a frame with exactly the table's columns and types, also when there is no row."""
+    import polars as pl
+
+    kinds: dict[str, Any] = {
+        "VARCHAR": pl.String, "BIGINT": pl.Int64, "DOUBLE": pl.Float64, "BOOLEAN": pl.Boolean,
+        "VARCHAR[]": pl.List(pl.String), "TIMESTAMPTZ": pl.Datetime("us", "UTC"),
+    }  # fmt: skip
+    return pl.DataFrame(
+        {name: pl.Series(name, [r.get(name) for r in rows], kinds[kind]) for name, kind in TABLES[table].items()}
+    )
+
+
+def query(con: "duckdb.DuckDBPyConnection", sql: str, params: dict[str, Any] | None = None) -> "pl.DataFrame":
+    """
+    Runs a query of the user.
+
+    Raises:
+        UsageError: DuckDB refuses it; the message is its first sentence.
+    """
+    import duckdb
+
+    try:
+        return _frame(con, sql, params)
+    except duckdb.Error as error:
+        raise UsageError(f"the query was refused: {str(error).strip()}") from None
+
+
+def _frame(con: "duckdb.DuckDBPyConnection", sql: str, params: dict[str, Any] | None) -> "pl.DataFrame":
+    import polars as pl
+
+    relation = con.sql(sql, params=params) if params else con.sql(sql)
+    return pl.DataFrame(relation) if relation is not None else pl.DataFrame()
+
+
+def _connect(path: Path, *, read_only: bool) -> "duckdb.DuckDBPyConnection":
+    import duckdb
+
+    # Files stay readable for DuckDB 1.5. A writer of a 2.x file format would lock colleagues out.
+    config = {} if read_only else {"storage_compatibility_version": "v1.5.0"}
+    try:
+        con = duckdb.connect(str(path), read_only=read_only, config=config)
+    except duckdb.Error as error:
+        raise StoreError(f"{path}: not a store that can be opened ({_first_sentence(error)})") from None
+    con.execute("SET TimeZone = 'UTC'")
+    with contextlib.suppress(duckdb.Error):  # refused in a kernel without ipywidgets, where there is no bar either
+        con.execute("SET enable_progress_bar = false")
+    return con
+
+
+def _check(con: "duckdb.DuckDBPyConnection", path: Path) -> None:
+    import duckdb
+
+    try:
+        meta = dict(con.execute("SELECT name, content FROM raw.meta").fetchall())
+    except duckdb.Error:
+        meta = {}
+    if meta.get("application") != APPLICATION:
+        con.close()
+        raise StoreError(f"{path}: a DuckDB file, but no rdmalab store; name another file with --db")
+    if int(meta["schema_version"]) > SCHEMA_VERSION:
+        con.close()
+        raise StoreError(
+            f"{path}: written by a newer rdmalab (schema {meta['schema_version']}, this one knows {SCHEMA_VERSION}); "
+            "update rdmalab"
+        )
+
+
+def _migrate(con: "duckdb.DuckDBPyConnection") -> None:
+    """Makes the schema what TABLES says: new tables, new columns, views anew."""
+    con.execute("CREATE SCHEMA IF NOT EXISTS raw")
+    for table, columns in TABLES.items():
+        con.execute(f"CREATE TABLE IF NOT EXISTS raw.{table} ({', '.join(f'{c} {t}' for c, t in columns.items())})")
+        for column, kind in columns.items():
+            con.execute(f"ALTER TABLE raw.{table} ADD COLUMN IF NOT EXISTS {column} {kind}")
+    for name, sql in _views().items():
+        con.execute(f"CREATE OR REPLACE VIEW {name} AS {sql}")
+    con.execute("DELETE FROM raw.meta")
+    con.execute(
+        "INSERT INTO raw.meta VALUES ('application', $a), ('schema_version', $v)",
+        {"a": APPLICATION, "v": str(SCHEMA_VERSION)},
+    )
+
+
+def _publish(copy: Path, path: Path) -> None:
+    with copy.open("rb") as stream:
+        os.fsync(stream.fileno())
+    copy.chmod(0o444)  # an analyst who writes into it would lose the work at the next ingest
+    previous = path.with_name(path.name + ".prev")
+    if path.exists():
+        previous.unlink(missing_ok=True)
+        os.link(path, previous)
+    copy.replace(path)
+
+
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Waits for other writers of the same store, at most LOCK_WAIT_S seconds."""
+    lock = path.with_name(f".{path.name}.lock")
+    with lock.open("a+") as stream:
+        deadline = time.monotonic() + LOCK_WAIT_S
+        while True:
+            try:
+                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    stream.seek(0)
+                    holder = json.loads(stream.read() or "{}")
+                    raise StoreError(
+                        f"{path}: another ingest is writing (process {holder.get('pid', '?')} on "
+                        f"{holder.get('host', '?')} since {holder.get('since', '?')}); try again when it has ended"
+                    ) from None
+                time.sleep(0.1)
+        stream.truncate(0)
+        stream.write(json.dumps({"pid": os.getpid(), "host": socket.gethostname(), "since": time.ctime()}))
+        stream.flush()
+        yield
+
+
+def _first_sentence(error: Exception) -> str:
+    return str(error).strip().splitlines()[0]
+
+
+def record_row(record: Any) -> dict[str, Any]:
+    """A dataclass record as a row: tuples become lists."""
+    row = {f.name: getattr(record, f.name) for f in fields(record)}
+    return {k: list(v) if isinstance(v, tuple) else v for k, v in row.items()}

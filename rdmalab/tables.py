@@ -1,0 +1,111 @@
+"""Numbers become text here, at the very end, and tables become HTML.
+
+The interval decides the digits: the last digit shown is the first digit of its half-width, or the second if the first
+is a 1; never so few that a bound prints equal to the median, or as 1 where the interval of a ratio excludes 1.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rdmalab.compare import Cell
+
+NBSP, THIN = "\u00a0", "\u2009"
+_TIME_UNITS = ((1e6, "s"), (1e3, "ms"), (1.0, "µs"))
+
+
+def number_text(value: float, digits: int = 3) -> str:
+    """A number with *digits* significant digits and thin spaces between thousands, never in scientific notation."""
+    if value == 0:
+        return "0"
+    decimals = max(0, digits - 1 - math.floor(math.log10(abs(value))))
+    return fixed(value, decimals)
+
+
+def fixed(value: float, decimals: int) -> str:
+    """A number with a fixed count of decimals; thin spaces between thousands from 10 000 on."""
+    text = f"{value:,.{decimals}f}"
+    return text.replace(",", THIN if abs(value) >= 10_000 else "")
+
+
+def decimals_for(median: float, low: float | None, high: float | None) -> int:
+    """How many decimals a median and its interval are printed with."""
+    if low is None or high is None:
+        return max(0, 2 - math.floor(math.log10(abs(median)))) if median else 0
+    half = (high - low) / 2
+    if half <= 0:
+        return max(0, 3 - math.floor(math.log10(abs(median)))) if median else 0
+    exponent = math.floor(math.log10(half) + 1e-12)
+    decimals = max(0, -exponent + (half / 10**exponent < 2))
+    while decimals < 9 and _hides(decimals, median, low, high):
+        decimals += 1
+    return decimals
+
+
+def _hides(decimals: int, median: float, low: float, high: float) -> bool:
+    texts = [f"{v:.{decimals}f}" for v in (low, median, high)]
+    return (texts[0] == texts[1] and low != median) or (texts[2] == texts[1] and high != median)
+
+
+def value_texts(cell: "Cell", scale: float = 1.0) -> tuple[str, str]:
+    """(median, "[low, high]") of a cell, both in the same digits; the second is empty without an interval."""
+    low = cell.low / scale if cell.low is not None else None
+    high = cell.high / scale if cell.high is not None else None
+    decimals = decimals_for(cell.median / scale, low, high)
+    if low is None or high is None:
+        return fixed(cell.median / scale, decimals), ""
+    return fixed(cell.median / scale, decimals), f"[{fixed(low, decimals)}, {fixed(high, decimals)}]"
+
+
+def ratio_texts(cell: "Cell", *, inverse: bool = False) -> tuple[str, str]:
+    """(ratio, "[low, high]") of a cell; *inverse* gives baseline over fabric. At least 2 decimals below 3, else 1."""
+    ratio, low, high = cell.ratio, cell.ratio_low, cell.ratio_high
+    if ratio is None:
+        return "", ""
+    if inverse:
+        ratio, low, high = 1 / ratio, 1 / high if high else None, 1 / low if low else None
+    decimals = 2 if ratio < 3 else 1
+    if ratio < 0.1:
+        decimals = max(decimals, 1 - math.floor(math.log10(ratio)))
+    if low is None or high is None:
+        return fixed(ratio, decimals), ""
+    while decimals < 9 and (_hides(decimals, ratio, low, high) or _prints_one(decimals, low, high)):
+        decimals += 1
+    return fixed(ratio, decimals), f"[{fixed(low, decimals)}, {fixed(high, decimals)}]"
+
+
+def _prints_one(decimals: int, low: float, high: float) -> bool:
+    """Whether a bound would read as 1 although the interval excludes 1."""
+    return (low > 1 and float(f"{low:.{decimals}f}") <= 1) or (high < 1 and float(f"{high:.{decimals}f}") >= 1)
+
+
+def time_unit(value_us: float) -> tuple[float, str]:
+    """(microseconds in the unit, unit) that suits a time: µs, ms or s."""
+    return next((scale, unit) for scale, unit in _TIME_UNITS if value_us >= scale or scale == 1.0)
+
+
+def duration_text(value_us: float) -> str:
+    """A round time in words: ``10 µs``, ``1 ms``."""
+    scale, unit = time_unit(value_us)
+    return f"{value_us / scale:g}{NBSP}{unit}"
+
+
+def cell_html(text: str, kind: str = "num") -> str:
+    """A table cell; *text* is escaped."""
+    return f'<td class="{kind}">{escape(text)}</td>'
+
+
+def table_html(head: Sequence[str], rows: Iterable[str], *, over: str = "", foot: str = "", kind: str = "data") -> str:
+    """A table from ready head and body rows (HTML); *over* is a first head row, *foot* stands below as the caption."""
+    first = f"<tr>{over}</tr>" if over else ""
+    caption = f"<caption>{foot}</caption>" if foot else ""
+    body = "".join(rows)
+    return f'<table class="{kind}">{caption}<thead>{first}<tr>{"".join(head)}</tr></thead><tbody>{body}</tbody></table>'
+
+
+def th(text: str, kind: str = "num", span: int = 1) -> str:
+    """A head cell; *text* is escaped."""
+    extra = f' colspan="{span}"' if span > 1 else ""
+    return f'<th class="{kind}" scope="col"{extra}>{escape(text)}</th>'
