@@ -1,6 +1,8 @@
 """The command line: one thin verb per library call. Imports of weight stand inside the verbs."""
 
+import io
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +12,9 @@ import click
 from rdmalab.errors import RdmalabError, UsageError
 
 if TYPE_CHECKING:
+    import polars as pl
+
+    from rdmalab.lab import Lab
     from rdmalab.model import Log
 
 
@@ -30,6 +35,108 @@ def main() -> None:
     """RDMA benchmark logs in, comparisons of fabrics out."""
 
 
+_db = click.option("--db", metavar="PATH", help="The store. Default: $RDMALAB_DB, else the nearest data/rdmalab.duckdb upwards.")
+
+
+@main.command()
+@click.argument("paths", nargs=-1, required=True)
+@click.option("--campaign", metavar="NAME", help="Campaign of logs that stand beside no rdmalab.toml.")
+@click.option("--json", "as_json", is_flag=True, help="The receipt as one JSON object.")
+@_db
+def ingest(paths: tuple[str, ...], campaign: str | None, as_json: bool, db: str | None) -> None:
+    """Read logs, folders and archives into the store. Known content is not read again."""
+    from rdmalab.ingest import ingest as run
+    from rdmalab.ingest import worker_processes
+    from rdmalab.store import Store
+
+    store = Store(db)
+    hidden = as_json or not sys.stderr.isatty()
+    with worker_processes() as executor, click.progressbar(length=1, label="reading", file=sys.stderr, hidden=hidden) as bar:
+
+        def progress(done: int, total: int) -> None:
+            bar.length = total
+            bar.update(done - bar.pos)
+
+        receipt = run(paths, store, campaign=campaign, executor=executor, progress=progress)
+    if as_json:
+        click.echo(json.dumps(receipt.to_dict(), ensure_ascii=False))
+    else:
+        click.echo("\n".join(receipt.lines(store.path)))
+
+
+@main.command()
+@click.argument("sql")
+@click.option("--format", "form", type=click.Choice(["table", "csv", "json", "parquet"]), default="table", show_default=True)
+@click.option("--out", type=click.Path(dir_okay=False), help="Write to this file instead of the terminal.")
+@_db
+def query(sql: str, form: str, out: str | None, db: str | None) -> None:
+    """
+    Ask the store in SQL.
+
+    Views: logs, runs, samples, readings, notes, fabrics, results.
+    """
+    _print_frame(_open(db).sql(sql), form, out)
+
+
+@main.command()
+@click.option("--campaign", metavar="NAME", help="Only this campaign.")
+@click.option("--format", "form", type=click.Choice(["table", "csv", "json"]), default="table", show_default=True)
+@_db
+def runs(campaign: str | None, form: str, db: str | None) -> None:
+    """List the runs, with the reason where one is left out of comparisons."""
+    frame = _open(db).runs(campaign).select(
+        "campaign", "fabric", "run_id", "tool", "program", "operation", "ranks", "nodes", "status", "rows", "limit_gbyte_s",
+        "excluded_because", "path", "line",
+    )  # fmt: skip
+    _print_frame(frame, form, None)
+
+
+@main.command()
+@click.argument("run")
+@click.option("--lines", default=3, show_default=True, help="Lines of the log around the beginning of the run.")
+@_db
+def show(run: str, lines: int, db: str | None) -> None:
+    """Show one run: what is known of it, its rows, its notes, and the lines of its log."""
+    from rdmalab.show import show_run
+
+    click.echo("\n".join(show_run(_open(db), run, lines)))
+
+
+@main.command()
+@click.option("--log", metavar="ID", help="Beginning of a log's id or sha256.")
+@click.option("--campaign", metavar="NAME", help="A campaign, with the logs that stand in no other one.")
+@_db
+def forget(log: str | None, campaign: str | None, db: str | None) -> None:
+    """Remove a log or a campaign from the store; files on disk are left alone."""
+    from rdmalab.ingest import forget as run
+    from rdmalab.store import Store
+
+    if (log is None) == (campaign is None):
+        raise UsageError("forget wants either --log ID or --campaign NAME")
+    click.echo(f"{run(Store(db), log=log, campaign=campaign)} logs removed")
+
+
+@main.command()
+@click.argument("name")
+@click.option("-p", "parameters", multiple=True, metavar="KEY=VALUE", help="A parameter of the notebook; may be repeated.")
+@click.option("--to", "formats", default="html,pdf", show_default=True, help="html, pdf, or both.")
+@click.option("--lang", default="en", show_default=True, help="Language of the report.")
+@click.option("--out", type=click.Path(file_okay=False), default="reports", show_default=True, help="Folder of the files.")
+@_db
+def report(name: str, parameters: tuple[str, ...], formats: str, lang: str, out: str, db: str | None) -> None:
+    """Make a report, for example fabric-comparison: NAME.html, NAME.pdf and report.json."""
+    from rdmalab.report import make_report
+    from rdmalab.store import Store
+
+    words = [w.strip() for w in formats.split(",") if w.strip()]
+    done = make_report(name, Store(db), Path(out), parameters=parameters, formats=words, lang=lang)
+    click.echo(done.verdict)
+    for file in done.files:
+        click.echo(str(file))
+    if done.missing:
+        raise done.missing
+
+
 @main.command()
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line per log.")
 @click.argument("paths", nargs=-1, required=True)
@@ -44,6 +151,43 @@ def parse(paths: tuple[str, ...], as_json: bool) -> None:
             rows = sum(len(r.samples) for r in log.runs)
             words = ", ".join(log.formats) or "no known format"
             click.echo(f"{log.path}: {log.status}, {words}, {len(log.runs)} runs, {rows} samples, {len(log.notes)} notes")
+
+
+@main.command()
+def formats() -> None:
+    """List the log formats that can be read, each with a line of it."""
+    from rdmalab.formats import known
+
+    for form in known():
+        click.echo(f"{form.NAME:<16} {form.EXAMPLE.strip()[:100]}")
+
+
+def _open(db: str | None) -> "Lab":
+    import rdmalab
+
+    return rdmalab.open(db)
+
+
+def _print_frame(frame: "pl.DataFrame", form: str, out: str | None) -> None:
+    """A frame as text, or as bytes into a file or pipe."""
+    import polars as pl
+
+    if form == "table":
+        with pl.Config(tbl_rows=200, tbl_cols=40, tbl_width_chars=240, fmt_str_lengths=60, tbl_hide_dataframe_shape=True):
+            content = f"{frame}\n({frame.height} rows)\n".encode()
+    elif form == "parquet":
+        if out is None and sys.stdout.isatty():
+            raise UsageError("parquet is no text for a terminal; name a file with --out")
+        buffer = io.BytesIO()
+        frame.write_parquet(buffer)
+        content = buffer.getvalue()
+    else:
+        flat = frame.with_columns(pl.col(pl.List(pl.String)).list.join(", ")) if form == "csv" else frame
+        content = (flat.write_csv() if form == "csv" else flat.write_json() + "\n").encode()
+    if out:
+        Path(out).write_bytes(content)
+    else:
+        click.get_binary_stream("stdout").write(content)
 
 
 def _read_all(paths: tuple[str, ...]) -> "Iterator[Log]":

@@ -47,7 +47,7 @@ class Cell:
     run_ids: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Table:
     """A subject that at least two fabrics measured: cells by fabric and size, and what differs besides the fabric."""
 
@@ -81,6 +81,11 @@ class Table:
         return [s for s in self.sizes if all(self.cell(f, s) for f in self.fabrics)]
 
     @property
+    def streams(self) -> list[str]:
+        """The fabrics whose test has no message size of its own; the campaign file says beside which size it stands."""
+        return [f for f in self.fabrics if self.points.filter(self.points["fabric"] == f)["size_declared"].all()]
+
+    @property
     def others(self) -> list[str]:
         """The fabrics beside the baseline, in order."""
         return [f for f in self.fabrics if f != self.baseline]
@@ -96,7 +101,7 @@ class Refusal:
     reason: str  # one_fabric, no_common_size, convention
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Comparison:
     """Everything a report needs to know; figures, tables and sentences are made from it."""
 
@@ -167,7 +172,7 @@ def compare(lab: "Lab", selection: Selection) -> Comparison:
     return Comparison(
         campaign=head[0] if head else {"campaign": campaign, "title": "", "customer": None, "synthetic": False, "notes": []},
         selection=selection, fabrics=fabrics, baseline=names[0], tables=tuple(tables[i] for i in order),
-        refusals=tuple(_refusals(groups, names)), runs=runs, snapshot=_snapshot(lab, campaign),
+        refusals=tuple(_refusals(groups, names, tables)), runs=runs, snapshot=_snapshot(lab, campaign),
     )  # fmt: skip
 
 
@@ -241,11 +246,14 @@ def _interval(values: list[float]) -> tuple[float | None, float | None]:
     return (found.low, found.high) if found else (None, None)
 
 
-def _refusals(groups: "list[tuple[Subject, pl.DataFrame]]", names: list[str]) -> list[Refusal]:
+def _refusals(groups: "list[tuple[Subject, pl.DataFrame]]", names: list[str], tables: list[Table]) -> list[Refusal]:
     """Subjects that stand alone, put together by the fabrics that measured them."""
+    declared = {pair for t in tables for pair in t.subject.tests}
     alone: dict[tuple[tuple[str, ...], str], list[Subject]] = defaultdict(list)
     for subject, rows in groups:
         here = tuple(f for f in names if f in set(rows["fabric"]))
+        if {(f, subject.test) for f in here} <= declared:
+            continue
         if len(here) < 2:
             alone[here, "one_fabric"].append(subject)
         elif not _table(subject, rows, names):

@@ -355,14 +355,26 @@ def css_string(text: str) -> str:
     return '"' + "".join(c if c.isascii() and c.isalnum() else f"\\{ord(c):06x}" for c in text) + '"'
 
 
+def _shortened(text: str, room: int) -> str:
+    """*text* cut to a width of *room* letters; a Chinese character is as wide as two."""
+    for end, character in enumerate(text):
+        room -= 2 if _CJK.match(character) else 1
+        if room < 0:
+            return text[:end] + "…"
+    return text
+
+
 def _page_rules(header: Mapping[str, Any]) -> str:
-    """The margin boxes of every page but the cover."""
+    """The margin boxes of every page but the cover; a box that is too full would push the page number away."""
     places = {
-        "top-left": [header.get("report"), header.get("customer")],
-        "top-right": [header.get("status")],
-        "bottom-left": [header.get("report_id"), header.get("snapshot")],
+        "top-left": (["report", "customer"], 66),
+        "top-right": (["status"], 52),
+        "bottom-left": (["report_id", "snapshot"], 104),
     }
-    boxes = [f"@{p}{{content:{css_string(' · '.join(str(t) for t in texts if t))}}}" for p, texts in places.items()]
+    boxes = []
+    for place, (keys, room) in places.items():
+        text = " · ".join(str(header[key]) for key in keys if header.get(key))
+        boxes.append(f"@{place}{{content:{css_string(_shortened(text, room))}}}")
     return f"@page{{{''.join(boxes)}}}"
 
 

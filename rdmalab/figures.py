@@ -142,7 +142,7 @@ def _series(figure: "go.Figure", cells: "Sequence[Cell]", look: Look, name: str,
                 legendgroup=name,
             )  # fmt: skip
         )
-    few = any(c.low is None for c in cells)
+    few = 2 * sum(c.low is None for c in cells) > len(cells)
     figure.add_trace(
         go.Scatter(
             x=x, y=y, mode="lines", name=name, legendgroup=name, connectgaps=False, hovertemplate=hover,
@@ -230,7 +230,7 @@ def _shade_no_difference(figure: "go.Figure", table: "Table") -> None:
         figure.add_vrect(x0=run[-1] / 1.35, x1=run[0] * 1.35, fillcolor=WASH, line_width=0, layer="below")
 
 
-def bandwidth_chart(c: "Comparison", table: "Table", *, height: int = 430) -> "go.Figure":
+def bandwidth_chart(c: "Comparison", table: "Table", *, height: int = 390) -> "go.Figure":
     """Bus bandwidth of a collective, or payload bandwidth of a point-to-point test, against message size, with limits."""
     collective = table.subject.kind == "collective"
     unit = "GB/s" if collective else "Gb/s"
@@ -262,7 +262,7 @@ def _as_bandwidth(cell: "Cell", *, collective: bool) -> "Cell":
     return cell.busbw
 
 
-def cover_chart(c: "Comparison", table: "Table") -> "go.Figure":
+def cover_chart(c: "Comparison", table: "Table", height: int = 470) -> "go.Figure":
     """The picture of the cover: the bandwidth curves of the headline, its times, or the medians of its one size."""
     if len([s for s in table.common_sizes if s]) < 2:
         rows = [(f, x) for f in table.fabrics if (x := table.cell(f, table.common_sizes[0]))]
@@ -278,7 +278,7 @@ def cover_chart(c: "Comparison", table: "Table") -> "go.Figure":
                 text=f"{_bold(c.labels[f])}<br>{number_text(x.median)} {unit}", font={"size": 12, "color": look[f].text},
             )  # fmt: skip
         return figure
-    figure = bandwidth_chart(c, table, height=470) if table.subject.kind != "latency" else time_chart(c, table, height=470)
+    figure = bandwidth_chart(c, table, height=height) if table.subject.kind != "latency" else time_chart(c, table, height=height)
     figure.update_layout(margin={"l": 68, "r": 150, "t": 20, "b": 40})
     if table.subject.kind != "latency":
         figure.update_yaxes(showticklabels=False, showgrid=False)
@@ -347,45 +347,66 @@ def utilization_chart(c: "Comparison", table: "Table", *, height: int = 226) -> 
     return figure
 
 
-def ratio_chart(c: "Comparison", table: "Table", sizes: "Sequence[int | None]", *, words: dict[str, str]) -> "go.Figure":
-    """Speed-up over the baseline by size: a dot and a bar a fabric; right of the line is faster; values stand beside it."""
-    row_px = 26 if len(table.others) < 3 else 34
-    columns = len(table.others)
-    figure = _base(len(sizes) * row_px + 66, l=84, r=112 * columns + 10, t=26, b=40)
+def ratio_chart(c: "Comparison", rows: "Sequence[tuple[str, Table, int | None]]", *, no_difference: str) -> "go.Figure":
+    """
+    Speed-up over the baseline: a dot and a bar a fabric; right of the line is faster; values stand beside it.
+
+    Args:
+        rows: (label, table, size) from top to bottom; all tables have the same baseline.
+        no_difference: The words for an interval that contains 1.
+    """
+    first = rows[0][1]
+    others = [f for f in c.fabrics["fabric"] if any(f in t.others for _, t, _ in rows)]
+    figure = _base(len(rows) * (26 if len(others) < 3 else 34) + 66, l=84 if len(rows[0][0]) < 14 else 176, r=112 * len(others) + 10, t=26, b=40)
     figure.update_layout(hovermode="closest")
-    cells = [(i, f, x) for i, s in enumerate(sizes) for f in table.others if (x := table.cell(f, s)) and x.ratio]
+    cells = [(i, f, x) for i, (_, t, s) in enumerate(rows) for f in t.others if (x := t.cell(f, s)) and x.ratio]
     bounds = [v for *_, x in cells for v in (x.ratio, x.ratio_low, x.ratio_high) if v]
-    low, high = math.log2(min([*bounds, 0.94])) - 0.12, math.log2(max([*bounds, 1.06])) + 0.2
+    low, high = math.log10(min([*bounds, 0.94])) - 0.04, math.log10(max([*bounds, 1.06])) + 0.06
     look = looks(c)
-    offsets = {f: (i - (columns - 1) / 2) * (0.36 if columns < 3 else 0.22) for i, f in enumerate(table.others)}
-    for i in range(1, len(sizes), 2):
+    step = 0.36 if len(others) < 3 else 0.22
+    offsets = {f: (i - (len(others) - 1) / 2) * step for i, f in enumerate(others)}
+    for i in range(1, len(rows), 2):
         figure.add_shape(type="rect", xref="paper", yref="y", x0=-0.5, x1=2.5, y0=i - 0.5, y1=i + 0.5, fillcolor=WASH, line_width=0, layer="below")
-    figure.add_shape(type="line", x0=1, x1=1, xref="x", y0=-0.5, y1=len(sizes) - 0.5, yref="y", line={"color": INK, "width": 1.4}, layer="below")
+    figure.add_shape(type="line", x0=1, x1=1, xref="x", y0=-0.5, y1=len(rows) - 0.5, yref="y", line={"color": INK, "width": 1.4}, layer="below")
     for i, fabric, x in cells:
         figure.add_trace(_ratio_mark(i + offsets[fabric], x, look[fabric], c.labels[fabric]))
         if x.verdict == "no difference shown":
-            figure.add_annotation(
-                x=math.log2(x.ratio_high or x.ratio or 1) * math.log10(2), y=i + offsets[fabric], xanchor="left", xshift=8, showarrow=False,
-                text=words["no_difference"], font={"size": 10, "color": INK2},
-            )  # fmt: skip
-    _ratio_columns(figure, c, table, cells, look)
-    ticks = [t for t in _RATIO_TICKS if low <= math.log2(t) <= high]
-    figure.update_xaxes(
-        type="log", range=[low * math.log10(2), high * math.log10(2)], tickmode="array", tickvals=ticks, ticktext=[f"{t:g}×" for t in ticks],
-        gridcolor=GRID, zeroline=False, ticks="outside", ticklen=6, tickcolor=INK2, showline=False,
-    )  # fmt: skip
-    figure.update_yaxes(
-        range=[len(sizes) - 0.5, -0.5], tickmode="array", tickvals=list(range(len(sizes))),
-        ticktext=[size_text(s) if s else words["stream"] for s in sizes], showgrid=False, zeroline=False, ticks="", showline=False,
-    )  # fmt: skip
+            _say_no_difference(figure, x, i + offsets[fabric], low, high, no_difference)
+    _ratio_columns(figure, c, others, cells, look)
+    _ratio_axes(figure, low, high, [label for label, *_ in rows])
     figure.add_annotation(
         x=0, y=1, xref="x", yref="paper", yanchor="bottom", showarrow=False, yshift=4, xanchor="center",
-        text=f"<b>1 = {_plain(c.labels[table.baseline])}</b>", font={"size": 10.5},
+        text=f"<b>1 = {_plain(c.labels[first.baseline])}</b>", font={"size": 10.5},
     )  # fmt: skip
     return figure
 
 
-_RATIO_TICKS = (1 / 64, 1 / 32, 1 / 16, 1 / 8, 0.25, 0.5, 1, 2, 4, 8, 16, 32, 64, 128, 256)
+def _say_no_difference(figure: "go.Figure", x: "Cell", y: float, low: float, high: float, words: str) -> None:
+    """The words beside the bar, on the side where there is room."""
+    right = math.log10(x.ratio_high or 1)
+    fits = right < low + 0.6 * (high - low)
+    figure.add_annotation(
+        x=right if fits else math.log10(x.ratio_low or 1), y=y, xanchor="left" if fits else "right", xshift=8 if fits else -8,
+        showarrow=False, text=words, font={"size": 10, "color": INK2},
+    )  # fmt: skip
+
+
+def _ratio_axes(figure: "go.Figure", low: float, high: float, labels: list[str]) -> None:
+    ticks = [t for t in _RATIO_TICKS if low <= math.log10(t) <= high]
+    if len(ticks) > 6:
+        ticks = [t for t in ticks if math.log2(t) % 2 == 0]
+    text = [f"{t:g}×" if t >= 1 else f"1/{1 / t:g}" for t in ticks]
+    figure.update_xaxes(
+        type="log", range=[low, high], tickmode="array", tickvals=ticks, ticktext=text, tickangle=0, gridcolor=GRID,
+        zeroline=False, ticks="outside", ticklen=6, tickcolor=INK2, showline=False,
+    )  # fmt: skip
+    figure.update_yaxes(
+        range=[len(labels) - 0.5, -0.5], tickmode="array", tickvals=list(range(len(labels))), ticktext=[_plain(t).replace(" against ", "<br>against ") for t in labels],
+        showgrid=False, zeroline=False, ticks="", showline=False,
+    )  # fmt: skip
+
+
+_RATIO_TICKS = (1 / 256, 1 / 128, 1 / 64, 1 / 32, 1 / 16, 1 / 8, 0.25, 0.5, 1, 2, 4, 8, 16, 32, 64, 128, 256)
 
 
 def _ratio_mark(y: float, cell: "Cell", look: Look, name: str) -> "go.Scatter":
@@ -408,11 +429,11 @@ def _ratio_mark(y: float, cell: "Cell", look: Look, name: str) -> "go.Scatter":
     )  # fmt: skip
 
 
-def _ratio_columns(figure: "go.Figure", c: "Comparison", table: "Table", cells: "list[tuple[int, str, Cell]]", look: dict[str, Look]) -> None:
+def _ratio_columns(figure: "go.Figure", c: "Comparison", others: list[str], cells: "list[tuple[int, str, Cell]]", look: dict[str, Look]) -> None:
     """The values of the ratios as text at the right, one column a fabric."""
     from rdmalab.tables import ratio_texts
 
-    for k, fabric in enumerate(table.others):
+    for k, fabric in enumerate(others):
         shift = 14 + 112 * k
         figure.add_annotation(
             xref="paper", yref="paper", x=1, y=1, xshift=shift, yshift=4, xanchor="left", yanchor="bottom", showarrow=False,
@@ -433,8 +454,7 @@ def strip(c: "Comparison", rows: "Sequence[tuple[str, Cell]]", *, baseline: floa
     """A small chart beside key figures: one row a fabric with its interval, the baseline as a line, limits dotted."""
     import plotly.graph_objects as go
 
-    height = 26 * len(rows) + 34
-    figure = _base(height, l=6, r=8, t=4, b=24)
+    figure = _base(20 * len(rows) + 24, l=16, r=8, t=0, b=24)  # a row is as high as the line of figures beside it
     figure.update_layout(hovermode="closest")
     values = [v for _, x in rows for v in (x.median, x.low, x.high) if v is not None] + list(limits.values())
     look = looks(c)
@@ -457,7 +477,7 @@ def strip(c: "Comparison", rows: "Sequence[tuple[str, Cell]]", *, baseline: floa
     if baseline:
         figure.add_shape(type="line", x0=baseline, x1=baseline, y0=-0.6, y1=len(rows) - 0.4, line={"color": INK, "width": 1.4}, layer="below")
     _strip_axis(figure, values, log=log)
-    figure.update_yaxes(range=[len(rows) - 0.4, -0.6], visible=False)
+    figure.update_yaxes(range=[len(rows) - 0.5, -0.5], visible=False)
     return figure
 
 

@@ -59,9 +59,29 @@ class Receipt:
     campaigns: dict[str, int] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
 
+    def lines(self, store: Path) -> list[str]:
+        """The receipt for people."""
+        shown = [
+            f"{self.files} files: {self.read} logs read, {self.already_known} files already known, "
+            f"{self.same_content} logs of known content, {len(self.unrecognised)} unrecognised, "
+            f"{len(self.failed)} failed, {len(self.not_read)} not readable",
+            f"new: {self.new_logs} logs, {self.runs} runs, {self.samples} rows, {self.readings} readings, {self.notes} notes",
+        ]
+        shown += [f"campaign {name}: {count} runs" for name, count in self.campaigns.items()]
+        shown += [f"not read: {s['path']}: {s['reason']}" for s in self.not_read]
+        shown += _some("unrecognised: ", self.unrecognised)
+        shown += _some("failed: ", self.failed)
+        shown += _some("", self.remarks)
+        return [*shown, f"store: {store}"]
+
     def to_dict(self) -> dict[str, Any]:
         """For ``--json``."""
         return asdict(self)
+
+
+def _some(prefix: str, items: list[str], most: int = 10) -> list[str]:
+    more = [f"{prefix}and {len(items) - most} more (--json lists all)"] if len(items) > most else []
+    return [prefix + item for item in items[:most]] + more
 
 
 def ingest(

@@ -134,8 +134,9 @@ def _member(
     else:
         refused = None
     limit = _limit(
-        run["kind"], run["operation"] or facts.get("operation"), run["communicator_ranks"] or run["ranks"] or facts.get("ranks"),
+        run["kind"], run["operation"] or facts.get("operation"), run["ranks"] or facts.get("ranks"),
         run["nodes"], run["gpu_model"], run["bidirectional"], run["mtu_bytes"], fabric, family,
+        run["communicator_ranks"] not in (None, run["ranks"]),
     )  # fmt: skip
     return {
         "campaign": name, "run_id": run["run_id"], "log_id": run["log_id"], "path": path,
@@ -171,36 +172,21 @@ def _contradiction(fabric: Fabric, shown: str, run: dict[str, Any]) -> str | Non
 @cache
 def _limit(
     kind: str, operation: str | None, ranks: int | None, nodes: int | None, gpu_model: str | None,
-    bidirectional: bool | None, mtu_bytes: int | None, fabric: Fabric | None, family: str,
+    bidirectional: bool | None, mtu_bytes: int | None, fabric: Fabric | None, family: str, split: bool,
 ) -> limits.Limit:  # fmt: skip
     """The physical limit of a run in this fabric; without a campaign file the link rate is not known."""
     rate = fabric.link_rate_gbit_s if fabric else None
     if kind == "latency":
         return limits.Limit(gbyte_s=None, formula="", missing="a latency has no bandwidth limit")
+    if split:
+        return limits.Limit(gbyte_s=None, formula="", missing="which ranks form a communicator")
     if kind != "collective":
         mtu = mtu_bytes or (fabric.mtu_bytes if fabric else None)
-        return limits.point_to_point_limit(family, rate, mtu, bidirectional=bool(bidirectional))
-    up = limits.scale_up(gpu_model or "")
-    per_domain, domains, ports = _domains(ranks, nodes, fabric)
-    return limits.collective_limit(
-        operation, ranks=ranks, ranks_per_domain=per_domain, domains=domains, port_gbit_s=rate, ports_per_domain=ports,
-        mtu_bytes=fabric.mtu_bytes if fabric else None, family=family,
-        scale_up_gbyte_s=(fabric.scale_up_gbyte_s if fabric else None) or (up.gbyte_s if up else None),
-        nvls_possible=up.nvls_possible if up else True, in_network=bool(fabric and fabric.in_network),
+        return limits.point_to_point_limit(family, rate, mtu, bidirectional=bidirectional)
+    stated = fabric or Fabric(name=family, family=family)
+    return limits.cluster_limit(
+        operation, ranks=ranks, nodes=nodes, gpu_model=gpu_model, gpus_per_node=stated.gpus_per_node,
+        gpus_per_domain=stated.gpus_per_domain, ports_per_node=stated.ports_per_node, link_rate_gbit_s=rate,
+        mtu_bytes=stated.mtu_bytes, family=family, scale_up_gbyte_s=stated.scale_up_gbyte_s,
+        in_network=bool(stated.in_network),
     )  # fmt: skip
-
-
-def _domains(
-    ranks: int | None, nodes: int | None, fabric: Fabric | None
-) -> tuple[int | None, int | None, int | None]:
-    """(ranks a domain, domains, ports a domain) as far as log and campaign file tell; a domain may span nodes."""
-    if ranks is None or nodes is None:
-        return None, None, None
-    if nodes == 1:
-        return ranks, 1, fabric.ports_per_node if fabric else None
-    if fabric is None or not fabric.gpus_per_node:
-        return None, None, None
-    nodes_per_domain = min(nodes, max(1, (fabric.gpus_per_domain or fabric.gpus_per_node) // fabric.gpus_per_node))
-    domains = -(-nodes // nodes_per_domain)
-    ports = fabric.ports_per_node * nodes_per_domain if fabric.ports_per_node else None
-    return ranks // domains, domains, ports

@@ -50,6 +50,10 @@ class FabricComparison:
     def _named(self, table: "Table") -> str:
         return f" {self.w.named_tests(table)}" if table.subject.tests else ""
 
+    def _table(self, *kinds: str) -> "Table | None":
+        """The headline where it is of one of these kinds, else the first table that is."""
+        return next((t for t in self.c.tables if t.subject.kind in kinds), None)
+
     # -- pages ----------------------------------------------------------------------------------------------------
 
     def cover(self) -> Block:
@@ -70,7 +74,7 @@ class FabricComparison:
             f'<div class="coverfigure"><p class="sub">{escape(self._cover_caption(table))}</p><div data-figure="0"></div></div>'
             '<dl class="facts">' + "".join(f"<div><dt>{escape(k)}</dt><dd>{escape(v)}</dd></div>" for k, v in facts) + "</dl></section>"
         )
-        figure = figures.cover_chart(c, table)
+        figure = figures.cover_chart(c, table, 470 - 44 * max(0, sum(-(-len(x) // 36) for x in w.verdict) - 4))
         return Block(html, [figure], alts=[self._cover_caption(table)])
 
     def _cover_caption(self, table: "Table") -> str:
@@ -111,9 +115,9 @@ class FabricComparison:
         """(question, small print, table, size, column) of the summary's rows, from what was measured."""
         table, w = self.c.headline, self.w
         small, large = table.common_sizes[0], table.common_sizes[-1]
-        out = [(f"{w.quantity(table.subject)}, {w.size(small)}", self._named(table).strip(), table, small, "main")]
+        out = [(f"{w.quantity(table.subject)}, {w.size(small)}", w.operation(table.subject) if table.subject.tests else "", table, small, "main")]
         if table.subject.kind == "collective":
-            limit = self._("Largest value that ranks, domains and ports allow: page 4.") if _has_limit(table) else self._("No limit known.")
+            limit = self._("Limit: the largest value that ranks, domains and ports allow.") if _has_limit(table) else self._("No limit known.")
             out.append((self._("Bus bandwidth at {size}, GB/s").format(size=w.size(large)), limit, table, large, "busbw"))
             if _has_limit(table):
                 out.append((self._("Use of the limit at {size}, %").format(size=w.size(large)), self._("Bus bandwidth ÷ limit."), table, large, "utilization"))
@@ -121,7 +125,7 @@ class FabricComparison:
             other = next((t for t in self.c.tables if t.subject.kind == kind and t is not table), None)
             if other and len(out) < 5:
                 size = other.common_sizes[0] if kind == "latency" else other.common_sizes[-1]
-                out.append((f"{w.quantity(other.subject)}, {w.size(size)}", self._named(other).strip() or w.operation(other.subject), other, size, "main"))
+                out.append((f"{w.quantity(other.subject)}, {w.size(size)}", w.operation(other.subject), other, size, "main"))
         return out
 
     def _summary_row(self, table: "Table", question: str, note: str, cells: "list[tuple[str, Cell]]", figure: int, reading: str, column: str) -> str:
@@ -144,7 +148,7 @@ class FabricComparison:
 
     def _reading(self, table: "Table", size: int | None, column: str) -> str:
         if column != "utilization":
-            return self.w.reading(table, size)
+            return self.w.short_reading(table, size)
         parts = [f"{self.w.label(f)} {x.utilization.median:.0f}{NBSP}%" for f in table.fabrics if (x := table.cell(f, size)) and x.utilization]
         return self._("{parts} of their own limits.").format(parts=", ".join(parts))
 
@@ -192,8 +196,6 @@ class FabricComparison:
 
     def _warnings(self) -> str:
         out = ""
-        for note in self.c.campaign["notes"] or ():
-            out += f'<div class="note"><b>{escape(self._("Note"))}</b> {escape(note)}</div>'
         fallen = self.c.runs.filter(self.c.runs["excluded_because"].str.starts_with("fell back").fill_null(False))
         for row in fallen.iter_rows(named=True):
             text = self._("One {fabric} run {reason}. It is not counted as {fabric}.").format(
@@ -203,11 +205,15 @@ class FabricComparison:
         for table in self.c.tables:
             for warning in self.w.above_limit(table):
                 out += f'<div class="refused"><b>{escape(self._("Above a limit"))}</b> {escape(warning)}</div>'
+        for note in self.c.campaign["notes"] or ():
+            out += f'<div class="note"><b>{escape(self._("Note"))}</b> {escape(note)}</div>'
         return out
 
     def latency(self, table: "Table | None" = None) -> Block:
         """Time against message size, the table of medians, and what differs besides the fabric."""
-        table = table or self.c.headline
+        table = table or self._table("collective", "latency")
+        if table is None:
+            return Block("")
         w = self.w
         sub = self._("{quantity} against message size, both axes logarithmic. {subject}. Line: median of {runs}; band: its interval.").format(
             quantity=w.quantity(table.subject), subject=w.subject_line(table.subject), runs=w.runs(table)
@@ -240,8 +246,8 @@ class FabricComparison:
             cells = "".join(self._pair(x, scale) for f in table.fabrics if (x := table.cell(f, size)))
             cells += "".join(self._ratio(x) for f in table.others if (x := table.cell(f, size)))
             rows.append(f"<tr>{cell_html(self.w.size(size))}{cell_html(unit, 'text')}{cells}</tr>")
-        foot = self._("Grey italic: no difference shown (the interval of the ratio contains 1) or too few runs for an interval.")
-        return table_html(head, rows, over=over, foot=escape(foot))
+        foot = self._("Grey italic: no difference shown (the interval of the ratio contains 1), or too few runs for an interval.")
+        return table_html(head, rows, over=over) + f'<p class="small">{escape(foot)}</p>'
 
     def _pair(self, x: "Cell", scale: float) -> str:
         value, interval = value_texts(x, scale)
@@ -252,7 +258,9 @@ class FabricComparison:
 
     def throughput(self, table: "Table | None" = None) -> Block:
         """Bandwidth against message size with the limits drawn and named."""
-        table = table or self.c.headline
+        table = table or self._table("collective", "bandwidth")
+        if table is None:
+            return Block("")
         w = self.w
         collective = table.subject.kind == "collective"
         sub = self._("{what} against message size, {unit}. {subject}. Line: median of {runs}; band: its interval.").format(
@@ -282,7 +290,7 @@ class FabricComparison:
             over += th(self._("Times as fast as {base}").format(base=self.c.labels[table.baseline]), "group", len(table.others))
             head += [th(self.c.labels[f]) for f in table.others]
         rows = []
-        for size in _pick(table.common_sizes, _TABLE_SIZES):
+        for size in _pick(self._carrying(table), _TABLE_SIZES):
             cells = [x for f in table.fabrics if (x := table.cell(f, size))]
             html = "".join(self._pair(shown, 1.0) for x in cells if (shown := x.busbw if collective else x))
             html += "" if collective else "".join(self._ratio(x) for x in cells if x.verdict != BASELINE)
@@ -294,9 +302,18 @@ class FabricComparison:
             rows.append(f'<tr class="limit">{cell_html(self._("limit"), "text")}{cells_html}{"" if collective else "<td></td>" * len(table.others)}</tr>')
         return table_html(head, rows, over=over)
 
+    def _carrying(self, table: "Table") -> "list[int | None]":
+        """The common sizes at which some fabric moves at least 1 % of the largest bandwidth; below, times tell more."""
+        collective = table.subject.kind == "collective"
+        best = {
+            s: max(y.median for f in table.fabrics if (x := table.cell(f, s)) and (y := x.busbw if collective else x))
+            for s in table.common_sizes
+        }
+        return [s for s, v in best.items() if v >= 0.01 * max(best.values())]
+
     def utilization_and_ratio(self, table: "Table | None" = None) -> Block:
         """Share of the own limit, and the ratio to the baseline with its interval."""
-        table = table or self.c.headline
+        table = table or self._table("collective", "bandwidth") or self.c.headline
         w, charts, html = self.w, [], ""
         share = figures.utilization_chart(self.c, table)
         if share is not None:
@@ -313,25 +330,33 @@ class FabricComparison:
                 self._("A share needs the link rate, the ports and the domain of each fabric; the campaign file states them."),
                 f'<div class="hatched">{missing}</div>', "page half",
             )  # fmt: skip
-        sizes = _pick(table.common_sizes, 10)
-        words = {"no_difference": self._("no difference shown"), "stream": self._("byte stream")}
+        head = self.c.headline
+        rows = self._ratio_rows(head)
         body = (
-            self._keys(table.others) + f'<div data-figure="{len(charts)}"></div>'
+            self._keys(head.others) + f'<div data-figure="{len(charts)}"></div>'
             + self._columns(
-                (self._("How to read it"), self._("Right of the line is faster than {base}. The runs are not paired: every run of one fabric is set against every run of the other.").format(base=w.label(table.baseline))),
-                (self._("What it shows"), w.reading(table, table.common_sizes[-1])),
+                (self._("How to read it"), self._("Right of the line is faster than {base}. The runs are not paired: every run of one fabric is set against every run of the other.").format(base=w.label(head.baseline))),
+                (self._("What it shows"), w.reading(head, head.common_sizes[-1])),
                 (self._("What it does not show"), self._("\u201cNo difference shown\u201d is not \u201cequal\u201d: the interval says which ratios the runs do not exclude.")),
             )
         )  # fmt: skip
-        charts.append(figures.ratio_chart(self.c, table, sizes, words=words))
-        sub = self._("Times as fast as {base}, logarithmic. Dot: Hodges-Lehmann ratio; bar: its 95 % interval.").format(base=w.label(table.baseline))
-        html += self._section(self._("Ratio to the baseline"), w.title(table), sub, body, "page half")
+        charts.append(figures.ratio_chart(self.c, rows, no_difference=self._("no difference shown")))
+        sub = self._("Times as fast as {base}, logarithmic. Dot: Hodges-Lehmann ratio; bar: its 95 % interval.").format(base=w.label(head.baseline))
+        html += self._section(self._("Ratio to the baseline"), w.title(head), sub, body, "page half")
         return Block(html, charts, alts=[w.title(table)] * len(charts))
+
+    def _ratio_rows(self, head: "Table") -> "list[tuple[str, Table, int | None]]":
+        """The sizes of the headline; where it has one only, every measurand with the same baseline."""
+        if len(head.common_sizes) > 1:
+            return [(self.w.size(s), head, s) for s in _pick(head.common_sizes, 10)]
+        tables = [t for t in self.c.tables if t.baseline == head.baseline and len(t.common_sizes) < 4]
+        return [(f"{self.w.operation(t.subject)}, {self.w.size(s)}", t, s) for t in tables[:6] for s in _pick(t.common_sizes, 3)]
 
     def others(self) -> Block:
         """Every other measurand in short: ratios at small, middle and large sizes."""
         tables = [t for t in self.c.tables if t is not self.c.headline]
-        if not tables:
+        shown = [t for _, t, _ in self._ratio_rows(self.c.headline)]
+        if all(t in shown for t in tables):
             return Block("")
         rows = []
         for table in tables:
@@ -360,12 +385,12 @@ class FabricComparison:
         )
 
     def point_to_point(self) -> list[Block]:
-        """Latency and bandwidth pages of the point-to-point tests, where they are not the headline."""
+        """Latency and bandwidth pages of the point-to-point tests that stand on no earlier page."""
+        before = (self._table("collective", "latency"), self._table("collective", "bandwidth"))
         out = []
-        for kind in ("latency", "bandwidth"):
-            table = next((t for t in self.c.tables if t.subject.kind == kind and t is not self.c.headline), None)
-            if table and len(table.sizes) > 1:
-                out.append(self.latency(table) if kind == "latency" else self.throughput(table))
+        for kind, page in (("latency", self.latency), ("bandwidth", self.throughput)):
+            tables = [t for t in self.c.tables if t.subject.kind == kind and t not in before and len(t.common_sizes) > 1]
+            out += [page(t) for t in tables[:1]]
         return out
 
     def evidence(self) -> Block:

@@ -179,7 +179,7 @@ class Printer:
             page = context.new_page()
             complaints = _listen(page)
             page.emulate_media(media=media)  # type: ignore[arg-type]
-            page.set_content(html, wait_until="commit")
+            page.set_content(html, wait_until="commit", timeout=self.ready_seconds * 1000)
             self._wait(page, complaints)
             return use(page)
         except Error as error:
@@ -269,6 +269,8 @@ def _finish(raw: bytes, headings: list[str], title: str, lang: str, created: dat
     with pikepdf.open(BytesIO(raw)) as pdf:
         pdf.Root.Lang = pikepdf.String(lang)
         _bookmarks(pdf, headings)
+        if "/StructTreeRoot" in pdf.Root:
+            _flatten_figures(pdf.Root.StructTreeRoot)
         _information(pdf, title, created)
         buffer = BytesIO()
         pdf.save(
@@ -289,6 +291,22 @@ def _bookmarks(pdf: "pikepdf.Pdf", headings: list[str]) -> None:
         squeezed = "".join(str(node.get("/Title", "")).split())
         if squeezed in written:
             node.Title = pikepdf.String(written[squeezed])
+
+
+def _flatten_figures(root: "pikepdf.Object") -> None:
+    """A chart is one figure with one description; Chromium also tags each drawing inside it, without a word."""
+    import pikepdf
+
+    waiting = [(root, False)]
+    while waiting:
+        node, inside = waiting.pop()
+        if isinstance(node, pikepdf.Array):
+            waiting += [(child, inside) for child in node]
+        elif isinstance(node, pikepdf.Dictionary) and "/K" in node:
+            figure = node.get("/S") == pikepdf.Name.Figure
+            if figure and inside:
+                node.S = pikepdf.Name.NonStruct
+            waiting.append((node.K, inside or figure))
 
 
 def _information(pdf: "pikepdf.Pdf", title: str, created: datetime | None) -> None:

@@ -205,6 +205,7 @@ def _deliver(
             (Path(folder) / f"{stem}.html").write_text(html, encoding="utf-8")
             made.insert(0, f"{stem}.html")
         (Path(folder) / "report.json").write_text(json.dumps(summary, indent=1, ensure_ascii=False, sort_keys=True) + "\n", encoding="utf-8")
+        (out / f"{stem}.failed.ipynb").unlink(missing_ok=True)
         for name in (*made, "report.json"):
             (Path(folder) / name).replace(out / name)
     return Delivered(tuple(out / n for n in (*made, "report.json")), title, missing)

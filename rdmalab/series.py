@@ -20,7 +20,7 @@ COLLECTIVE_KEY = ("operation", "dtype", "redop", "root", "ranks", "nodes", "plac
 TEST_KEY = ("test", "bidirectional", "memory", "latency_convention", "connection", "queue_pairs", "streams")
 RESIDUE = (
     "gpu_model", "library_version", "tool_version", "device", "mtu_bytes", "run_iterations", "warmup_iterations",
-    "connection", "queue_pairs", "streams", "hosts",
+    "iterations", "connection", "queue_pairs", "streams", "hosts",
 )  # fmt: skip
 
 
@@ -129,7 +129,7 @@ def points(lab: "Lab", selection: Selection, fabrics: list[str]) -> "pl.DataFram
                   tool_version, device, mtu_bytes, run_iterations, warmup_iterations, list_sort(hosts) AS hosts,
                   run_id, path, sha256, size_bytes, any_value(limit_gbyte_s) AS limit_gbyte_s,
                   any_value(limit_formula) AS limit_formula, any_value(limit_missing) AS limit_missing, min(line) AS line,
-                  median(time_us) AS time_us, median(busbw_gbyte_s) AS busbw_gbyte_s,
+                  any_value(iterations) AS iterations, median(time_us) AS time_us, median(busbw_gbyte_s) AS busbw_gbyte_s,
                   median(bw_avg_gbit_s) AS bw_avg_gbit_s, median(lat_typical_us) AS lat_typical_us,
                   median(utilization_pct) AS utilization_pct
            FROM results
@@ -159,7 +159,7 @@ def subjects(frame: "pl.DataFrame") -> "list[tuple[Subject, pl.DataFrame]]":
     found: list[tuple[Subject, pl.DataFrame]] = []
     for kind, key in (("collective", COLLECTIVE_KEY), ("latency", TEST_KEY), ("bandwidth", TEST_KEY)):
         part = frame.filter(pl.col("kind") == kind)
-        part = part.filter(pl.col(Subject(kind=kind).metric).is_not_null())
+        part = part.filter(pl.col(Subject(kind=kind).metric).is_not_null()).with_columns(size_declared=False)
         for values, rows in part.group_by(key, maintain_order=True):
             found.append((Subject(kind=kind, **dict(zip(key, values, strict=True))), rows))
     return sorted(found, key=lambda item: (-item[1]["fabric"].n_unique(), -item[1].height))
@@ -178,6 +178,7 @@ def declared_same(frame: "pl.DataFrame", same: "pl.DataFrame", fabrics: list[str
     found = []
     for entry in same.iter_rows(named=True):
         part = frame.filter((pl.col("kind") == entry["measures"]) & ~pl.col("bidirectional").fill_null(False))
+        part = part.with_columns(size_declared=pl.col("size_bytes").is_null())
         chosen = [rows for f in fabrics if (rows := _side(part.filter(pl.col("fabric") == f), entry)) is not None]
         tests = tuple((rows["fabric"][0], rows["test"][0]) for rows in chosen)
         conventions = {rows["latency_convention"][0] for rows in chosen}
@@ -207,6 +208,7 @@ def _side(rows: "pl.DataFrame", entry: dict[str, Any]) -> "pl.DataFrame | None":
 def residue(rows: "pl.DataFrame") -> dict[str, dict[str, list[Any]]]:
     """Field → fabric → values, for every field of RESIDUE in which runs of one measurand differ."""
     out: dict[str, dict[str, list[Any]]] = {}
+    rows = _common_sizes(rows)
     for name in RESIDUE:
         by_fabric: dict[str, list[Any]] = {}
         for (fabric,), part in rows.group_by(["fabric"], maintain_order=True):
@@ -215,6 +217,14 @@ def residue(rows: "pl.DataFrame") -> dict[str, dict[str, list[Any]]]:
         if len({tuple(v) for v in by_fabric.values()}) > 1 or any(len(v) > 1 for v in by_fabric.values()):
             out[name] = by_fabric
     return out
+
+
+def _common_sizes(rows: "pl.DataFrame") -> "pl.DataFrame":
+    """The rows at sizes that all fabrics here measured: only those are compared."""
+    import polars as pl
+
+    shared = rows.group_by("size_bytes").agg(pl.col("fabric").n_unique()).filter(pl.col("fabric") == rows["fabric"].n_unique())
+    return rows.filter(pl.col("size_bytes").is_in(shared["size_bytes"].to_list(), nulls_equal=True))
 
 
 PARAMETERS = tuple(f.name for f in fields(Selection))

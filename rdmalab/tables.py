@@ -35,13 +35,19 @@ def decimals_for(median: float, low: float | None, high: float | None) -> int:
     if low is None or high is None:
         return max(0, 2 - math.floor(math.log10(abs(median)))) if median else 0
     half = (high - low) / 2
+    most = max(_decimals_of(v) for v in (median, low, high))  # never more than the tool printed
     if half <= 0:
-        return max(0, 3 - math.floor(math.log10(abs(median)))) if median else 0
+        return most
     exponent = math.floor(math.log10(half) + 1e-12)
     decimals = max(0, -exponent + (half / 10**exponent < 2))
-    while decimals < 9 and _hides(decimals, median, low, high):
+    while decimals < most and _hides(decimals, median, low, high):
         decimals += 1
-    return decimals
+    return min(decimals, most)
+
+
+def _decimals_of(value: float) -> int:
+    """How many decimals a value has, of at most 6: printed values have few."""
+    return len(f"{value:.6f}".rstrip("0").partition(".")[2])
 
 
 def _hides(decimals: int, median: float, low: float, high: float) -> bool:
@@ -60,13 +66,13 @@ def value_texts(cell: "Cell", scale: float = 1.0) -> tuple[str, str]:
 
 
 def ratio_texts(cell: "Cell", *, inverse: bool = False) -> tuple[str, str]:
-    """(ratio, "[low, high]") of a cell; *inverse* gives baseline over fabric. At least 2 decimals below 3, else 1."""
+    """(ratio, "[low, high]") of a cell; *inverse* gives baseline over fabric. At least 2 decimals below 3, 1 below 30."""
     ratio, low, high = cell.ratio, cell.ratio_low, cell.ratio_high
     if ratio is None:
         return "", ""
     if inverse:
         ratio, low, high = 1 / ratio, 1 / high if high else None, 1 / low if low else None
-    decimals = 2 if ratio < 3 else 1
+    decimals = 2 if ratio < 3 else 1 if ratio < 30 else 0
     if ratio < 0.1:
         decimals = max(decimals, 1 - math.floor(math.log10(ratio)))
     if low is None or high is None:

@@ -89,44 +89,51 @@ class Words:
 
     # -- verdicts -------------------------------------------------------------------------------------------------
 
-    def at(self, table: "Table", size_bytes: int | None) -> str:
+    def at(self, table: "Table", size_bytes: int | None, *, again: bool = False) -> str:
         """
         What one size says about every fabric, as one clause without its full stop.
 
-        A slower fabric is told from the baseline's side, so that every factor is above 1.
+        A slower fabric is told from the baseline's side, so that every factor is above 1. *again* leaves out the
+        baseline's name where the clause before has just said it.
         """
         parts: dict[str, list[Cell]] = {}
         for fabric in table.others:
             if cell := table.cell(fabric, size_bytes):
                 parts.setdefault(cell.verdict, []).append(cell)
         base, where = self.label(table.baseline), self.size(size_bytes)
-        said = []
-        if found := parts.get(FASTER):
-            said.append(
-                self._("{fabrics} {be} {ratios} times as fast as {base} at {size}").format(
-                    fabrics=self.join(self.label(x.fabric) for x in found), be=self._("is") if len(found) == 1 else self._("are"),
-                    ratios=self.join(ratio_texts(x)[0] for x in found), base=base, size=where,
-                )  # fmt: skip
+        said = [self._faster(found, base, where, again=again)] if (found := parts.get(FASTER)) else []
+        said += [
+            self._("{base} is {ratio} times as fast as {fabric} at {size}").format(
+                base=base, ratio=ratio_texts(x, inverse=True)[0], fabric=self.label(x.fabric), size=where
             )
-        for cell in parts.get(SLOWER, ()):
-            said.append(
-                self._("{base} is {ratio} times as fast as {fabric} at {size}").format(
-                    base=base, ratio=ratio_texts(cell, inverse=True)[0], fabric=self.label(cell.fabric), size=where
-                )
-            )
+            for x in parts.get(SLOWER, ())
+        ]
         if found := parts.get(NO_DIFFERENCE):
-            said.append(
-                self._("no difference from {base} is shown for {fabrics} at {size}").format(
-                    base=base, fabrics=self.join(self.label(x.fabric) for x in found), size=where
-                )
-            )
-        if (found := parts.get(TOO_FEW)) and not said:
-            least = min(min(x.n for x in found), table.cell(table.baseline, size_bytes).n)  # type: ignore[union-attr]
-            said.append(
-                self._("{n} runs at {size}: no interval, and nothing is ranked").format(n=least, size=where)
-                if least != 1 else self._("one run at {size}: no interval, and nothing is ranked").format(size=where)
+            names = self.join(self.label(x.fabric) for x in found)
+            template = self._("no difference is shown for {fabrics}") if said and again else (
+                self._("no difference is shown between {fabrics} and {base} at {size}")
             )  # fmt: skip
-        return "; ".join(said)
+            said.append(template.format(base=base, fabrics=names, size=where))
+        if (found := parts.get(TOO_FEW)) and not said:
+            least = min([x.n for x in found] + [x.n for x in table.of(table.baseline) if x.size_bytes == size_bytes])
+            template = self._("{n} runs at {size}: no interval, nothing is ranked") if least != 1 else (
+                self._("one run at {size}: no interval, nothing is ranked")
+            )  # fmt: skip
+            said.append(template.format(n=least, size=where))
+        return self._(", ").join(said) if again else "; ".join(said)
+
+    def _faster(self, found: "list[Cell]", base: str, where: str, *, again: bool) -> str:
+        if len(found) > 2:
+            names, ratios = self._("{n} fabrics").format(n=len(found)), self._range(found)
+        else:
+            names, ratios = self.join(self.label(x.fabric) for x in found), self.join(ratio_texts(x)[0] for x in found)
+        template = {
+            (False, 1): self._("{fabrics} is {ratios} times as fast as {base} at {size}"),
+            (False, 2): self._("{fabrics} are {ratios} times as fast as {base} at {size}"),
+            (True, 1): self._("at {size} {fabrics} is {ratios} times as fast"),
+            (True, 2): self._("at {size} {fabrics} are {ratios} times as fast"),
+        }[again, min(2, len(found))]
+        return template.format(fabrics=names, ratios=ratios, base=base, size=where)
 
     @cached_property
     def verdict(self) -> list[str]:
@@ -134,7 +141,7 @@ class Words:
         table = self.c.headline
         clauses = [self.at(table, table.common_sizes[0])]
         if len(table.common_sizes) > 1:
-            clauses.append(self.at(table, table.common_sizes[-1]))
+            clauses.append(self.at(table, table.common_sizes[-1], again=True))
         elif second := self.second:
             clauses.append(self.at(second, second.common_sizes[-1]))
         clauses = [x for x in clauses if x]
@@ -166,14 +173,20 @@ class Words:
     def named_tests(self, table: "Table") -> str:
         """Which test stands for which fabric, where they are not the same one."""
         pairs = [f"{self.label(f)}: {t}" for f, t in table.subject.tests]
-        return self._("Unlike tools, declared to measure the same: {pairs}.").format(pairs="; ".join(pairs))
+        text = self._("Unlike tools, declared to measure the same: {pairs}.").format(pairs="; ".join(pairs))
+        streams = [self.label(f) for f in table.streams]
+        if streams:
+            text += " " + self._("{fabrics}: a byte stream without a message size, set beside this size by declaration.").format(
+                fabrics=self.join(streams)
+            )
+        return text
 
     def title(self, table: "Table") -> str:
         """A finding over the range of sizes: where a fabric is faster, slower, or not shown to differ."""
         if all(x.verdict in (TOO_FEW, "baseline", "not measured") for x in table.cells):
             return self._("Too few runs to rank: {runs}, and an interval needs {least}").format(runs=self.runs(table), least=MIN_RUNS)
         sentences = [s for f in table.others if (s := self._range_sentence(table, f))]
-        return "; ".join(sentences[:2]) if len(table.others) <= 2 else sentences[0]
+        return self._("; ").join(sentences[:2])
 
     def _range_sentence(self, table: "Table", fabric: str) -> str:
         """One fabric against the baseline over all sizes."""
@@ -185,9 +198,9 @@ class Words:
         if kinds == {NO_DIFFERENCE}:
             return self._("{fabric} and {base}: no difference shown").format(fabric=name, base=base)
         if kinds == {FASTER}:
-            return self._("{fabric} is faster than {base}: {range} times").format(fabric=name, base=base, range=self._range(cells))
+            return self._("{fabric} is {range} times as fast as {base}").format(fabric=name, base=base, range=self._range(cells))
         if kinds == {SLOWER}:
-            return self._("{fabric} is slower than {base}: {base} is {range} times as fast").format(
+            return self._("{base} is faster: {range} times as fast as {fabric}").format(
                 fabric=name, base=base, range=self._range(cells, inverse=True)
             )
         return self._mixed_sentence(name, base, cells)
@@ -242,9 +255,24 @@ class Words:
         return self._("Of their own limits at {size}: {parts}").format(size=self.size(size), parts=", ".join(parts))
 
     def reading(self, table: "Table", size_bytes: int | None) -> str:
-        """The one-line reading of a summary row."""
+        """One size in full sentences, for the columns under a chart."""
         text = self.at(table, size_bytes)
         return text[:1].upper() + text[1:] + "."
+
+    def short_reading(self, table: "Table", size_bytes: int | None) -> str:
+        """One size in few words, for a row of the summary."""
+        templates = {
+            FASTER: self._("{fabric}: {ratio} times as fast."), SLOWER: self._("{base} is {inverse} times as fast as {fabric}."),
+            NO_DIFFERENCE: self._("{fabric}: no difference shown."), TOO_FEW: self._("{fabric}: {n} runs, not ranked."),
+        }  # fmt: skip
+        cells = [x for f in table.others if (x := table.cell(f, size_bytes)) and x.verdict in templates]
+        return " ".join(
+            templates[x.verdict].format(
+                fabric=self.label(x.fabric), base=self.label(table.baseline), ratio=ratio_texts(x)[0],
+                inverse=ratio_texts(x, inverse=True)[0], n=x.n,
+            )
+            for x in cells
+        )  # fmt: skip
 
     # -- what limits, what differs, what is missing ----------------------------------------------------------------
 
@@ -284,10 +312,14 @@ class Words:
             "gpu_model": self._("GPU"), "library_version": self._("library version"), "tool_version": self._("tool version"),
             "device": self._("device"), "mtu_bytes": "MTU", "run_iterations": self._("iterations"), "hosts": self._("hosts"),
             "warmup_iterations": self._("warm-up iterations"), "connection": self._("connection"),
-            "queue_pairs": self._("queue pairs"), "streams": self._("streams"),
+            "queue_pairs": self._("queue pairs"), "streams": self._("streams"), "iterations": self._("iterations per row"),
         }  # fmt: skip
         parts = []
         for name, by_fabric in table.residue.items():
+            if table.subject.tests:  # unlike tools state unlike things: only what varies on one side counts
+                by_fabric = {f: v for f, v in by_fabric.items() if len(v) > 1}
+                if not by_fabric:
+                    continue
             values = "; ".join(f"{self.label(f)} {_values(v, self._('not stated'))}" for f, v in by_fabric.items())
             parts.append(f"{names[name]} ({values})")
         if not parts:

@@ -20,12 +20,8 @@ REDOPS = ("sum", "prod", "max", "min", "avg", "mulsum")
 _PROGRAM = re.compile(rf"\b({'|'.join(sorted(COLLECTIVES, key=len, reverse=True))})_(?:perf|test)(?:_mpi)?\b")
 
 
-class Printed(NamedTuple):
-    """The three numbers of a sample as they stand in the log."""
-
-    time: str
-    algbw: str
-    busbw: str
+# The time, algbw and busbw of a sample as they stand in the log.
+Printed = tuple[str, str, str]
 
 
 class _Shape(NamedTuple):
@@ -89,11 +85,12 @@ def has_factor(sample: Sample, printed: Printed, factor: float) -> bool:
     algbw, busbw = sample.algbw_gbyte_s, sample.busbw_gbyte_s
     if algbw is None or busbw is None:
         return True
-    # Two decimals are the most that a table prints, so this shortcut never accepts what the exact test refuses.
+    _, algbw_text, busbw_text = printed
     miss = abs(busbw - factor * algbw)
-    if printed.busbw[-3:-2] == printed.algbw[-3:-2] == "." and miss <= 0.005 * (1 + factor):
+    # Two decimals are the most that a table prints, so this shortcut never accepts what the exact test refuses.
+    if busbw_text[-3:-2] == algbw_text[-3:-2] == "." and miss <= 0.005 * (1 + factor):
         return True
-    return miss <= (half_unit(printed.busbw) + factor * half_unit(printed.algbw)) * (1 + 1e-9) + 1e-9
+    return miss <= (half_unit(busbw_text) + factor * half_unit(algbw_text)) * (1 + 1e-9) + 1e-9
 
 
 def has_time(sample: Sample, printed: Printed, share: float = 1.0) -> bool:
@@ -101,11 +98,12 @@ def has_time(sample: Sample, printed: Printed, share: float = 1.0) -> bool:
     size, time, algbw = sample.size_bytes, sample.time_us, sample.algbw_gbyte_s
     if size is None or time is None or algbw is None:
         return True
+    time_text, algbw_text, _ = printed
     miss = abs(share * size / 1e3 - time * algbw)
-    if printed.algbw[-3:-2] == "." and miss <= 0.005 * time:
+    if algbw_text[-3:-2] == "." and miss <= 0.005 * time:
         return True
-    half_time = half_unit(printed.time) * (time / float(printed.time) if float(printed.time) else 1.0)
-    half_algbw = half_unit(printed.algbw)
+    half_time = half_unit(time_text) * (time / float(time_text) if float(time_text) else 1.0)
+    half_algbw = half_unit(algbw_text)
     return miss <= (time * half_algbw + algbw * half_time + half_time * half_algbw) * (1 + 1e-9) + 1e-9
 
 
@@ -115,9 +113,9 @@ def ranks_range(operation: str, samples: Sequence[Sample], printed: Sequence[Pri
     top = 2.0 if operation == "all_reduce" else 1.0
     for sample, text in zip(samples, printed, strict=True):
         algbw, busbw = sample.algbw_gbyte_s, sample.busbw_gbyte_s
-        if algbw is None or busbw is None or algbw <= (slack := half_unit(text.algbw)):
+        if algbw is None or busbw is None or algbw <= (slack := half_unit(text[1])):
             continue
-        half = half_unit(text.busbw)
+        half = half_unit(text[2])
         low, high = (busbw - half) / (algbw + slack), (busbw + half) / (algbw - slack)
         least = max(least, top / (top - low) if low < top else math.inf)
         most = min(most, top / (top - high) if high < top else math.inf)
@@ -235,7 +233,7 @@ def _size_time(
     first, text = odd[0]
     return Note(
         first.line, "size_time_mismatch",
-        f"{first.size_bytes} bytes in {text.time} do not give the printed algbw of {text.algbw} GB/s"
+        f"{first.size_bytes} bytes in {text[0]} do not give the printed algbw of {text[1]} GB/s"
         f"{_more(len(odd))}; the row may be cut, glued or edited by hand.",
     )  # fmt: skip
 
@@ -247,7 +245,7 @@ def _average(samples: Sequence[Sample], printed: Sequence[Printed], average: str
     mean = sum(values) / len(values)
     slack = half_unit(average) + 0.005
     if abs(mean - float(average)) > slack:
-        slack = half_unit(average) + sum(half_unit(p.busbw) for p in printed) / len(printed)
+        slack = half_unit(average) + sum(half_unit(p[2]) for p in printed) / len(printed)
     if abs(mean - float(average)) <= slack * (1 + 1e-9):
         return None
     return Note(

@@ -12,6 +12,7 @@ from rdmalab.sources import Text
 
 _ANSI = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07]*\x07|[@-Z\\-_])")
 _STAMP = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?"
+_COMMENT = re.compile(r"#[# \t]*$")  # belongs to the tool's own line, whether the anchor names it or not
 _CRI = re.compile(rf"({_STAMP} std(?:out|err)) ([FP]) ?")
 
 # What may stand before a line. Only ATOMS with a tag tell one stream from another; stamps and log levels do not.
@@ -79,22 +80,53 @@ def unprefixed(text: Text, anchor: re.Pattern[str]) -> Iterator[Line]:
             yield Line(number, "", line)
 
 
+def ends_with_line_end(text: Text) -> bool:
+    """Whether the last line of *text* is whole: one without a line end may have lost its last characters."""
+    last = b""
+    for _, chunk in text.chunks():
+        last = chunk
+    return last.endswith((b"\n", b"\r"))
+
+
 def _prefix_pattern(text: Text, anchor: re.Pattern[str]) -> re.Pattern[str] | None:
     """The pattern of all prefixes that stand before anchors, or None when there is none."""
     shapes: list[str] = []
-    for _, line in clean(text):
-        found = anchor.search(line)
-        if found and (lead := line[: found.start()]).strip():
-            shape = _shape(lead)
-            if shape not in shapes:
-                shapes.append(shape)
+    unknown: set[str] = set()
+    for lead in _leads(text, anchor):
+        lead = _COMMENT.sub("", lead)
+        if not lead.strip():
+            continue
+        shape, known = _shape(lead)
+        # Words that stand before an anchor once are text that another process wrote there, not a prefix.
+        if not known and shape not in unknown:
+            unknown.add(shape)
+        elif shape not in shapes:
+            shapes.append(shape)
             if len(shapes) >= 8:
                 break
     return re.compile("|".join(f"(?:{s})" for s in sorted(shapes, key=len, reverse=True))) if shapes else None
 
 
-def _shape(lead: str) -> str:
-    """Turns the text before an anchor into a pattern: known atoms, else the text itself with any digits."""
+def _leads(text: Text, anchor: re.Pattern[str]) -> Iterator[str]:
+    """What stands before the first anchor of each line that holds one."""
+    for _, chunk in text.chunks():
+        content = chunk.decode("utf-8", errors="replace")
+        if "\x1b" in content or " stdout P " in content or " stderr P " in content:
+            # Colours and split records hide anchors: only clean lines show them.
+            for _, line in clean(Text.of(chunk)):
+                if found := anchor.search(line):
+                    yield line[: found.start()]
+            continue
+        done = -1
+        for found in anchor.finditer(content):
+            start = content.rfind("\n", 0, found.start()) + 1
+            if start != done:
+                yield content[start : found.start()]
+                done = start
+
+
+def _shape(lead: str) -> tuple[str, bool]:
+    """The pattern of the text before an anchor: known atoms (True), else the text itself with any digits (False)."""
     pattern, rest = "", lead
     while rest.strip():
         for atom, tagged in _ATOMS.values():
@@ -103,6 +135,6 @@ def _shape(lead: str) -> str:
                 rest = rest[found.end() :]
                 break
         else:
-            pattern += "(" + re.sub(r"\d+", r"\\d+", re.escape(rest.strip())) + r")[ \t]?"
-            rest = ""
-    return r"[ \t]*" + pattern
+            pattern += "(?:" + re.sub(r"\d+", r"\\d+", re.escape(rest.strip())) + r")[ \t]?"
+            return r"[ \t]*" + pattern, False
+    return r"[ \t]*" + pattern, True

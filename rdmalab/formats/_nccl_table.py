@@ -135,34 +135,35 @@ def read(layout: Layout, cells: list[str], line: int) -> tuple[list[Sample], lis
     Raises:
         ValueError: A cell is no number.
     """
-    head = len(layout.head)
-    if len(cells) == layout.width - 1 and "redop" in layout.head and not cells[3].isalpha():
+    head = layout.head
+    if len(cells) == layout.width - 1 and "redop" in head and not cells[3].isalpha():
         cells = [*cells[:3], "none", *cells[3:]]  # where there is none, versions until 2022-09 print a blank
     if len(cells) != layout.width:
         return None
     size, count, dtype = int(cells[0]), int(cells[1]), cells[2]
-    redop = root = None
-    for i in range(3, head):
-        if layout.head[i] == "redop":
-            redop = _redop(cells[i])
-        elif (number := int(cells[i])) >= 0:
-            root = number
+    redop = _redop(cells[3]) if "redop" in head else None
+    root: int | None = int(cells[len(head) - 1]) if "root" in head else None
+    if root is not None and root < 0:
+        root = None
     samples, printed = [], []
-    for place in layout.places:
-        text = cells[place.time]
-        time = _number(text)
-        if time is not None and layout.to_us != 1.0:
-            time = round(time * layout.to_us, 6)
-        algbw, busbw = cells[place.algbw], cells[place.busbw]
-        wrong, delta = _check(cells[place.check], layout.deviation) if place.check is not None else (None, None)
+    cpu_time, to_us, deviation, tail = layout.cpu_time, layout.to_us, layout.deviation, layout.tail
+    for name, time_at, algbw_at, busbw_at, check_at, extras in layout.places:
+        texts = cells[time_at], cells[algbw_at], cells[busbw_at]
+        time, algbw, busbw = map(float, texts)
+        wrong, delta = _check(cells[check_at], deviation) if check_at is not None else (None, None)
+        if to_us != 1.0:
+            time = round(time * to_us, 6)
         sample = Sample(
-            line, size, count, dtype, redop, root, place.name, None, None if layout.cpu_time else time,
-            time if layout.cpu_time else None, _number(algbw), _number(busbw), wrong, delta,
+            line, size, count, dtype, redop, root, name, None, None if cpu_time else time,
+            time if cpu_time else None, algbw, busbw, wrong, delta,
         )  # fmt: skip
-        if place.extras or layout.tail:
-            sample = sample._replace(**_extras(layout, place, cells))
+        if not math.isfinite(time + algbw + busbw):
+            finite: Any = (None if isinstance(v, float) and not math.isfinite(v) else v for v in sample)
+            sample = Sample(*finite)
+        if extras or tail:
+            sample = sample._replace(**_extras(layout, extras, cells))
         samples.append(sample)
-        printed.append(Printed(text, algbw, busbw))
+        printed.append(texts)
     return samples, printed
 
 
@@ -190,8 +191,8 @@ def _check(cell: str, deviation: bool) -> tuple[int | None, float | None]:
     return None if value is None else int(value), None
 
 
-def _extras(layout: Layout, place: Place, cells: list[str]) -> dict[str, Any]:
-    found: dict[str, Any] = {field: _number(cells[i]) for field, i in place.extras}
+def _extras(layout: Layout, extras: tuple[tuple[str, int], ...], cells: list[str]) -> dict[str, Any]:
+    found: dict[str, Any] = {field: _number(cells[i]) for field, i in extras}
     for name, i in layout.tail:
         if name == "timestamp":
             if not re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", stamp := f"{cells[i]} {cells[i + 1]}"):

@@ -188,34 +188,31 @@ def bandwidth_sample(
     One row of a bandwidth table; None where it is refused.
 
     Args:
-        row: Printed numbers by ``size_bytes``, ``iterations``, ``peak``, ``average``, ``rate``, ``cpu``, as far as
+        row: Printed numbers; ``average``, and ``size_bytes``, ``iterations``, ``peak``, ``rate``, ``cpu`` as far as
             there are.
         unit: As printed, None where it must be inferred.
         calibrated: False after a warning that the clock is not to be trusted: then zeros are no values.
     """
     size, iterations = _count(row, "size_bytes", line, remarks), _count(row, "iterations", line, remarks)
-    average = float(row["average"]) if "average" in row else None
-    no_clock = not calibrated and average == 0 and not float(row.get("rate", 0))
-    if average is not None and not no_clock and not positive(average):
+    cpu, average = measured(row.get("cpu"), line, remarks), float(row["average"])
+    if not 0 < average < math.inf:
+        if not calibrated and average == 0 == float(row.get("rate", 0)):
+            remarks.add("clock_not_calibrated", line)
+            return Sample(line, size, iterations=iterations, cpu_util_pct=cpu)
         remarks.add("not_positive", line, row["average"])
         return None
-    rate, cpu = measured(row.get("rate"), line, remarks), measured(row.get("cpu"), line, remarks)
-    if no_clock:
-        remarks.add("clock_not_calibrated", line)
-        return Sample(line, size, iterations=iterations, cpu_util_pct=cpu)
-    if average is None:
-        return Sample(line, size, iterations=iterations, msg_rate_mpps=rate, cpu_util_pct=cpu)
+    rate, peak = measured(row.get("rate"), line, remarks), measured(row.get("peak"), line, remarks)
     unit = _proved_unit(unit, size, average, rate, line, remarks)
     if unit == _NONE_FITS:
         return None
-    peak = measured(row.get("peak"), line, remarks)
     if peak == 0:
         remarks.add("peak_not_measured", line)
         peak = None
+    factor = _TO_GBIT_S[unit] if unit else None
     return Sample(
         line, size, iterations=iterations, msg_rate_mpps=rate, cpu_util_pct=cpu,
-        bw_peak_gbit_s=peak * _TO_GBIT_S[unit] if peak is not None and unit else None,
-        bw_avg_gbit_s=average * _TO_GBIT_S[unit] if unit else None,
+        bw_peak_gbit_s=peak * factor if peak and factor else None,
+        bw_avg_gbit_s=average * factor if factor else None,
     )  # fmt: skip
 
 
@@ -252,7 +249,7 @@ def latency_sample(
         remarks.add("clock_not_calibrated", line)
         return Sample(line, size, iterations=iterations)
     average = row.get("lat_avg_us") or row.get("lat_typical_us", "nan")
-    if not positive(float(average)):
+    if not 0 < float(average) < math.inf:
         remarks.add("not_positive", line, average)
         return None
     if "lat_p999_us" in row and iterations is not None and iterations <= 1000:
@@ -270,11 +267,6 @@ def _count(row: Mapping[str, str], key: str, line: int | None, remarks: Remarks)
         return value
     remarks.add("iterations_overflow", line, row[key])
     return None
-
-
-def positive(value: float) -> bool:
-    """False for zero, negative numbers, nan and inf."""
-    return 0 < value < math.inf
 
 
 def measured(text: str | None, line: int | None, remarks: Remarks) -> float | None:

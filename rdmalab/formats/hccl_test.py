@@ -23,7 +23,7 @@ from rdmalab.sources import Text
 NAME = "hccl-test"
 EXAMPLE = "8192              | 25.13          | 0.32598              | success"
 SIGNATURE = re.compile(rb"data_size\(Bytes\)|the minbytes is \d|hccl interface return err|local rank_id \d")
-_ANCHOR = re.compile(r" *the minbytes is \d|data_size\(Bytes\)|\d+ +\| +[\d.]+ +\|")
+_ANCHOR = re.compile(r"the minbytes is \d|data_size\(Bytes\)")
 _START = re.compile(r"the minbytes is (\d+), *maxbytes is (\d+), *iters is (\d+), *warmup_iters is (\d+)")
 _FAILURES = ("hccl interface return err", "acl interface return err", "This is an error in ")
 _FAILED_RANK = re.compile(r"rank[ _]id \d+, *(?:check result failed)?")
@@ -65,7 +65,7 @@ class _Reader:
             self.header(number, text)
         elif any(f in text for f in _FAILURES):
             (self.drafts[-1] if self.drafts else self.start(number)).failures.append((number, text.strip()))
-        elif "|" in text and self.drafts and self.drafts[-1].table:
+        elif self.drafts and self.drafts[-1].table and ("|" in text or text.strip().isdigit()):
             self.row(number, text)
         elif "_test" in text and arithmetic.operation_of(text):
             self.command = text.strip()
@@ -88,7 +88,7 @@ class _Reader:
 
     def row(self, line: int, text: str) -> None:
         draft = self.drafts[-1]
-        if found := _FAILED_RANK.match(text.strip()):
+        if _FAILED_RANK.match(text.strip()):
             draft.failed_ranks.append(line)  # a rank's own opinion of the row that the table prints next
             return
         cells = text.split("|")
@@ -107,7 +107,7 @@ class _Reader:
             line=line, size_bytes=values[0], placement="out_of_place", time_us=finite[0], algbw_gbyte_s=finite[1],
             wrong=0 if result == "success" else None,
         ))  # fmt: skip
-        draft.printed.append(Printed(time, algbw, "0.00"))
+        draft.printed.append((time, algbw, "0.00"))
         if result == "failed":
             draft.failed_rows.append(line)
 

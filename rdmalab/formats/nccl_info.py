@@ -22,31 +22,40 @@ NAME = "nccl-info"
 EXAMPLE = "node-a:2090:2648 [0] NCCL INFO Channel 00/0 : 8[0] -> 0[0] [receive] via NET/IB/4/GDRDMA"
 SIGNATURE = re.compile(rb"NCCL (?:INFO|WARN) ")
 
-# Every line of interest holds one of these. bytes.find takes a fraction of a second a gigabyte for each.
+# Every line of interest holds one of these. bytes.find goes through two gigabytes a second for each.
 _WORDS = (
-    b"NET/", b"NCCL WARN ", b"Using network ", b" nNodes ", b" - Init ", b"set by environment to ", b" set to ",
-    b"CCL version", b"Watchdog caught ", b"NET plugin ", b"libibverbs", b"Call to ibv_", b"async event",
+    b"via NET/", b"NET/IB", b"NET/gIB", b"rovider is ", b"initialize NET plugin", b"ibv", b"NCCL WARN ",
+    b"Using network ", b" nNodes ", b" - Init ", b"NCCL_", b"CCL version", b"Watchdog caught ",
 )  # fmt: skip
 _LOCAL = re.compile(rb"via (?:P2P|SHM)/")
 
-# The frame of a message. It may begin in mid-line, where processes write over each other. A source file with its line,
-# a function or a time may stand before the level.
-_FRAME = re.compile(r"(?:(?<![\w.-])([\w.-]+):(\d+):(\d+) \[-?\d+\] (?:\S+ ){0,3}?)?NCCL (INFO|WARN|TRACE) ")
+# What stands before the level: host, process, thread and device; then, depending on the version, the source file with
+# its line, a function or a time.
+_FRAME = re.compile(r"(?<![\w.-])([\w.-]+):(\d+):(\d+) \[-?\d+\] (?:\S+ ){0,3}$")
+_LEVEL = re.compile(r"NCCL (INFO|WARN|TRACE) ")
+_COLOUR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _STAMP = re.compile(r"\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)?)\] ")
 _LONGEST = 16384  # characters of a line; NCCL's own limit is below
+_MOST_WRITERS = 100_000  # remembered, to save reading their frames again
 _MOST_NOTES = 20  # of one code; a summing-up follows
 
 
 class _Message(NamedTuple):
     """One message and who wrote it; ``process`` is ``host:pid``, empty where the line has no frame."""
 
+    line: int
+    content: str  # the whole line
     process: str
     thread: str
     level: str
     text: str
     whole: bool  # the line has an end, and no other message begins in it
     interrupted: bool  # by another message in the same line
-    evidence: Evidence
+
+    @property
+    def evidence(self) -> Evidence:
+        """The line, to be quoted."""
+        return _quoted(self.line, self.content)
 
 
 @dataclass
@@ -56,12 +65,57 @@ class _Reader:
     facts: Facts = field(default_factory=Facts)
     notes: list[Note] = field(default_factory=list)
     counted: Counter[str] = field(default_factory=Counter)  # notes by code, also those not kept
+    writers: dict[str, tuple[str, str]] = field(default_factory=dict)  # what stands before a level -> process, thread
     once: set[tuple[str, ...]] = field(default_factory=set)  # what was noted and is not said again
     hosts: dict[str, int] = field(default_factory=dict)
     benign: tuple[int, int] = 0, 0  # number, first line
     pointers: dict[tuple[str, str], str] = field(default_factory=dict)  # (process, comm 0x..) -> communicator
     starting: dict[tuple[str, str], str] = field(default_factory=dict)  # (process, thread) -> communicator
     of_process: dict[str, set[str]] = field(default_factory=dict)
+
+    def writer(self, before: str, in_mid_line: bool) -> tuple[str, str]:
+        """The process and the thread that wrote a message; a name in mid-line may be glued to what stands before it."""
+        known = self.writers.get(before)
+        if known is None or in_mid_line:
+            found = _FRAME.search(before)
+            host = found[1] if found else ""
+            if in_mid_line and host not in self.hosts:
+                host = next((name for name in self.hosts if host.endswith(name)), "")
+            known = (f"{host}:{found[2]}", found[3]) if found and host else ("", "")
+            if not in_mid_line and len(self.writers) < _MOST_WRITERS:
+                self.writers[before] = known
+        return known
+
+    def connection(self, line: int, raw: bytes) -> bool:
+        """Reads a connection in one step: these lines are as many as all others together. False if it is none."""
+        found = _CHANNEL_LINE.fullmatch(raw)
+        if found is None:
+            return False
+        process, thread, net, device, gdr, pointer = (word.decode() if word else "" for word in found.groups())
+        communicator = self.communicator_of(process, thread, pointer)
+        self.count(Hop(process, communicator, net, int(device), gdr != ""), line, _text(raw))
+        return True
+
+    def count(self, hop: Hop, line: int, content: str) -> None:
+        """Counts a connection; the first of its kind is quoted."""
+        if hop not in self.facts.hops:
+            self.facts.hop_lines[hop] = _quoted(line, content)
+            self.met(hop.process, line)
+        self.facts.hops[hop] += 1
+
+    def met(self, process: str, line: int) -> None:
+        """Remembers where a host first wrote."""
+        if process:
+            self.hosts.setdefault(process.rpartition(":")[0], line)
+
+    def communicator_of(self, process: str, thread: str, pointer: str) -> str | None:
+        """The communicator that the line names, or that its thread is starting, or the only one of its process."""
+        if pointer:
+            return self.pointers.get((process, pointer))
+        if starting := self.starting.get((process, thread)):
+            return starting
+        own = self.of_process.get(process, ())
+        return next(iter(own)) if len(own) == 1 else None
 
     def note(self, line: int, code: str, text: str, *same: str) -> None:
         """Adds a note; with *same*, only the first of those with the same words."""
@@ -77,30 +131,33 @@ def parse(text: Text) -> Parsed:
     """One pass; the verdict is judged at the end."""
     reader = _Reader()
     for number, chunk in text.chunks():
-        if reader.facts.local_line is None and (found := _LOCAL.search(chunk)):
-            reader.facts.local_line = _line_at(chunk, number, found.start())
-        for line, content, ended in _lines_of_interest(number, chunk):
-            for message in _messages(line, content, ended):
-                _read(reader, message)
+        reader.facts.local_line = reader.facts.local_line or _first_local(chunk, number)
+        for line, raw, ended in _lines_of_interest(number, chunk):
+            if not (ended and b"via NET/" in raw and reader.connection(line, raw)):
+                for message in _messages(reader, line, _text(raw), ended):
+                    _read(reader, message)
     _sum_up(reader)
     reader.notes.sort(key=lambda note: note.line or 0)
     return Parsed(notes=tuple(reader.notes), transport=judge(reader.facts))
 
 
-def _lines_of_interest(number: int, chunk: bytes) -> Iterator[tuple[int, str, bool]]:
+def _lines_of_interest(number: int, chunk: bytes) -> Iterator[tuple[int, bytes, bool]]:
     """Yields (line number, line, whether it has an end) of every line with one of the words, in order."""
-    hits = sorted(at for word in _WORDS for at in _positions(chunk, word))
-    counted = done = 0
+    hits = sorted({at for word in _WORDS for at in _positions(chunk, word)})
+    counted = end = 0
     for hit in hits:
-        if hit < done:
-            continue
-        start = chunk.rfind(b"\n", done, hit) + 1 or done
-        end = chunk.find(b"\n", hit)
-        ended = end >= 0
-        end = end if ended else len(chunk)
-        number += chunk.count(b"\n", counted, start)
-        counted, done = start, end
-        yield number, chunk[start : min(end, start + _LONGEST)].decode("utf-8", "replace").rstrip("\r"), ended
+        if hit >= end:
+            start = chunk.rfind(b"\n", counted, hit) + 1 or counted
+            end = chunk.find(b"\n", hit)
+            ended = end >= 0
+            end = end if ended else len(chunk)
+            number += chunk.count(b"\n", counted, start)
+            counted = start
+            yield number, chunk[start:end], ended
+
+
+def _text(raw: bytes) -> str:
+    return _COLOUR.sub("", raw[:_LONGEST].decode("utf-8", "replace")).rstrip("\r")
 
 
 def _positions(chunk: bytes, word: bytes) -> Iterator[int]:
@@ -110,37 +167,47 @@ def _positions(chunk: bytes, word: bytes) -> Iterator[int]:
         at = chunk.find(word, at + len(word))
 
 
-def _line_at(chunk: bytes, number: int, at: int) -> Evidence:
-    start = chunk.rfind(b"\n", 0, at) + 1
-    end = chunk.find(b"\n", at)
-    content = chunk[start : end if end >= 0 else len(chunk)][:_LONGEST].decode("utf-8", "replace")
-    return Evidence(number + chunk.count(b"\n", 0, start), _quote(content))
+def _first_local(chunk: bytes, number: int) -> Evidence | None:
+    """The first connection inside a node. There are too many to look at each."""
+    found = _LOCAL.search(chunk)
+    if found is None:
+        return None
+    start = chunk.rfind(b"\n", 0, found.start()) + 1
+    end = chunk.find(b"\n", start)
+    line = number + chunk.count(b"\n", 0, start)
+    return _quoted(line, _text(chunk[start : end if end >= 0 else len(chunk)]))
 
 
-def _messages(line: int, content: str, ended: bool) -> Iterator[_Message]:
+def _quoted(line: int, content: str) -> Evidence:
+    return Evidence(line, content.strip()[:300])
+
+
+def _messages(reader: _Reader, line: int, content: str, ended: bool) -> Iterator[_Message]:
     """The messages of one line: usually one, several where processes write over each other."""
-    frames = list(_FRAME.finditer(content))
-    if not frames:
-        yield _Message("", "", "", content, ended, False, Evidence(line, _quote(content)))
-        return
-    for frame, after in zip_longest(frames, frames[1:]):
-        text = content[frame.end() : after.start() if after else len(content)]
-        host, pid, thread, level = frame.groups()
-        process, cut = f"{host}:{pid}" if host else "", after is not None
-        yield _Message(process, thread or "", level, text, ended and not cut, cut, Evidence(line, _quote(content)))
-
-
-def _quote(content: str) -> str:
-    return content.strip()[:300]
+    levels = list(_LEVEL.finditer(content))
+    if not levels:
+        yield _Message(line, content, "", "", "", content, ended, False)
+    begin = 0
+    for level, after in zip_longest(levels, levels[1:]):
+        process, thread = reader.writer(content[begin : level.start()], begin > 0)
+        begin = level.end()
+        if after is None:
+            yield _Message(line, content, process, thread, level[1], content[begin:], ended, False)
+        else:
+            frame = _FRAME.search(content, begin, after.start())
+            end = frame.start() if frame else after.start()
+            yield _Message(line, content, process, thread, level[1], content[begin:end], False, True)
 
 
 # --- messages -----------------------------------------------------------------------------------------------------
 
-_CHANNEL = re.compile(
+_VIA_NET = (
     r"(?:Channel|Ring) \d+(?:/\d+)? : \d+(?:\[\w+\])? -> \d+(?:\[\w+\])? (?:\[(?:send|receive)\] )?"
     r"via NET/([A-Za-z][\w .+-]*?)/(\d+)(?:\(\d+\))?(/GDRDMA(?:\(\w+\))?)?(?:/Shared)?(?:/flush=\w+)?"
     r"(?: comm (0x[0-9a-f]+) nRanks \d+)?\s*"
 )
+_CHANNEL = re.compile(_VIA_NET)
+_CHANNEL_LINE = re.compile(rb"[^\n]*?(?<![\w.-])([\w.-]+:\d+):(\d+) \[-?\d+\] NCCL INFO " + _VIA_NET.encode())
 _DEVICES = re.compile(r"NET/(?!Socket)[\w ]+?: Using (\[\d+\].*)")
 _DEVICE = re.compile(r"\[(\d+)\](?:=\{([^}]*)\}|([\w.-]+):\d+/(\w+))")
 _PORT = re.compile(r"([\w.-]+):\d+/(\w+)")
@@ -168,34 +235,28 @@ _BENIGN = re.compile(
 
 def _read(reader: _Reader, message: _Message) -> None:
     """Gives a message to the readers whose word it holds, until one understands it."""
-    if message.process:
-        reader.hosts.setdefault(message.process.rpartition(":")[0], message.evidence.line)
+    reader.met(message.process, message.line)
     if message.interrupted:
-        reader.note(message.evidence.line, "torn_row", "another message begins in mid-line")
-    understood = any(word in message.text and read(reader, message) for word, read in _READERS)
-    if message.level == "WARN" and not understood:
+        reader.note(message.line, "torn_row", "another message begins in mid-line")
+    for word, read in _READERS:
+        if word in message.text and read(reader, message):
+            return
+    if message.level == "WARN":
         _warning(reader, message)
 
 
 def _channel(reader: _Reader, message: _Message) -> bool:
-    """A connection over the network. One that is not whole is not counted: its end would say whether it had GDR."""
+    """A connection in a line that is not whole is not counted: its end would say whether it had GPUDirect RDMA."""
     found = _CHANNEL.fullmatch(message.text)
     if found and message.whole:
         net, device, gdr, pointer = found.groups()
-        hop = Hop(message.process, _communicator_of(reader, message, pointer), net, int(device), gdr is not None)
-        reader.facts.hops[hop] += 1
-        reader.facts.hop_lines.setdefault(hop, message.evidence)
+        communicator = reader.communicator_of(message.process, message.thread, pointer or "")
+        reader.count(
+            Hop(message.process, communicator, net, int(device), gdr is not None), message.line, message.content
+        )
     elif not message.interrupted:
-        reader.note(message.evidence.line, "torn_row", "the connection is not counted: its line is not whole")
+        reader.note(message.line, "torn_row", "the connection is not counted: its line is not whole")
     return True
-
-
-def _communicator_of(reader: _Reader, message: _Message, pointer: str | None) -> str | None:
-    """The communicator that the line names, or that its thread is starting, or the only one of its process."""
-    if pointer:
-        return reader.pointers.get((message.process, pointer))
-    own = reader.of_process.get(message.process, set())
-    return reader.starting.get((message.process, message.thread)) or (next(iter(own)) if len(own) == 1 else None)
 
 
 def _devices(reader: _Reader, message: _Message) -> bool:
@@ -232,7 +293,7 @@ def _queue_pair(reader: _Reader, message: _Message) -> bool:
         reader.facts.queue_pairs.setdefault("roce" if found[1] else "ib", message.evidence)
     if found and found[1]:
         words = f"GID index {found[1]}; whether it is RoCE v1 or v2 is not printed"
-        reader.note(message.evidence.line, "gid_index", words, found[1])
+        reader.note(message.line, "gid_index", words, found[1])
     return found is not None
 
 
@@ -286,7 +347,7 @@ def _setting(reader: _Reader, message: _Message) -> bool:
     if found and message.whole:
         name, value = found[1], found[2].strip()
         value = value[:-1] if re.fullmatch(r"-?\d+\.", value) else value
-        reader.note(message.evidence.line, "nccl_setting", f"{name}={value}", name, value)
+        reader.note(message.line, "nccl_setting", f"{name}={value}", name, value)
         if (name, value) == ("NCCL_IB_DISABLE", "1"):
             reader.facts.fallbacks.setdefault("disabled", message.evidence)
         elif (name, value) == ("NCCL_NET", "Socket"):
@@ -296,18 +357,23 @@ def _setting(reader: _Reader, message: _Message) -> bool:
 
 def _version(reader: _Reader, message: _Message) -> bool:
     if found := _VERSION.search(message.text):
-        reader.note(message.evidence.line, "library_version", f"{found[1]} {found[2]}", found[1], found[2])
+        reader.note(message.line, "library_version", f"{found[1]} {found[2]}", found[1], found[2])
     return found is not None
 
 
-def _fallback(reason: str) -> "_Read":
-    """A reader of lines that say why RDMA is not used."""
+def _fallback(reader: _Reader, message: _Message) -> bool:
+    """Why RDMA is not used."""
+    reason = next(reason for words, reason in _FALLBACKS.items() if words in message.text)
+    reader.facts.fallbacks.setdefault(reason, message.evidence)
+    return True
 
-    def read(reader: _Reader, message: _Message) -> bool:
-        reader.facts.fallbacks.setdefault(reason, message.evidence)
-        return True
 
-    return read
+_FALLBACKS = {
+    "No device found": "no_device",
+    "Unable to open device": "open_failed",
+    "libibverbs": "libibverbs",
+    "Failed to initialize NET plugin": "plugin_failed",
+}
 
 
 # --- failures -----------------------------------------------------------------------------------------------------
@@ -389,21 +455,21 @@ def _watchdog(reader: _Reader, message: _Message) -> bool:
     """PyTorch's watchdog: a collective hung. Each rank says so several times."""
     if found := re.search(r"(?:\[Rank (\d+)\] )?Watchdog caught (.*)", message.text):
         rank = f"rank {found[1]}: " if found[1] else ""
-        reader.note(message.evidence.line, "watchdog_timeout", f"{rank}{found[2].strip()[:240]}", found[1] or "")
+        reader.note(message.line, "watchdog_timeout", f"{rank}{found[2].strip()[:240]}", found[1] or "")
     return found is not None
 
 
 def _warning(reader: _Reader, message: _Message) -> None:
     """A WARN line without a reading of its own. Those of a normal tear-down are only counted."""
     if _BENIGN.match(message.text):
-        reader.benign = reader.benign[0] + 1, reader.benign[1] or message.evidence.line
+        reader.benign = reader.benign[0] + 1, reader.benign[1] or message.line
     else:
         _failed(reader, message, "nccl_warning", _shown(message), re.sub(r"\d+", "", message.text)[:120])
 
 
 def _failed(reader: _Reader, message: _Message, code: str, words: str, *same: str) -> None:
-    stamp = _STAMP.search(message.evidence.text)
-    reader.note(message.evidence.line, code, f"{stamp[1]} {words}" if stamp else words, *same)
+    stamp = _STAMP.search(message.content)
+    reader.note(message.line, code, f"{stamp[1]} {words}" if stamp else words, *same)
 
 
 def _shown(message: _Message) -> str:
@@ -414,11 +480,10 @@ def _shown(message: _Message) -> str:
 _Read = Callable[[_Reader, _Message], bool]
 _READERS: tuple[tuple[str, _Read], ...] = (
     ("via NET/", _channel),
+    (" - Init ", _init),
+    (" nNodes ", _nodes),
     ("Got completion from peer", _completion),
-    ("Unable to open device", _fallback("open_failed")),
-    ("No device found", _fallback("no_device")),
-    ("libibverbs", _fallback("libibverbs")),
-    ("Failed to initialize NET plugin", _fallback("plugin_failed")),
+    *((words, _fallback) for words in _FALLBACKS),
     ("async event", _event),
     ("marked as failed", _device_failed),
     ("Port recovery succeeded", _noted("port_recovered")),
@@ -430,8 +495,6 @@ _READERS: tuple[tuple[str, _Read], ...] = (
     ("NET/", _devices),
     ("NET/", _queue_pair),
     ("Using network ", _network),
-    (" nNodes ", _nodes),
-    (" - Init ", _init),
     ("NCCL_", _setting),
     ("CCL version", _version),
     ("Watchdog caught ", _watchdog),

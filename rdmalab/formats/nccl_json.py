@@ -142,13 +142,14 @@ def _row(result: dict[str, Any]) -> Iterator[Sample]:
         if cells is None:
             continue
         wrong = _number(cells["nwrong"])
-        extras = _dict(result.get(f"{place}_per_iter"))
+        per_iteration = _dict(result.get(f"{place}_per_iter"))
+        extras: dict[str, Any] = {field: _number(per_iteration.get(key)) for key, field in _PER_ITERATION.items()}
         found.append(Sample(
             None, int(result["size"]), int(result["count"]), str(result["type"]).strip(),
             redop if redop not in ("", "none") else None, root if root >= 0 else None, place, None,
             _number(cells.get("time")), _number(cells.get("cpu_time")), _number(cells["alg_bw"]),
-            _number(cells["bus_bw"]), None if wrong is None else int(wrong),
-        )._replace(**{field: _number(extras.get(key)) for key, field in _PER_ITERATION.items()}))  # fmt: skip
+            _number(cells["bus_bw"]), None if wrong is None else int(wrong), **extras,
+        ))  # fmt: skip
     yield from found
 
 
@@ -168,7 +169,8 @@ def _whole(value: object) -> int | None:
 
 def _printed(sample: Sample) -> Printed:
     """Documents carry six decimals."""
-    return Printed(*(f"{v or 0.0:.6f}" for v in (sample.time_us, sample.algbw_gbyte_s, sample.busbw_gbyte_s)))
+    time, algbw, busbw = (f"{v or 0.0:.6f}" for v in (sample.time_us, sample.algbw_gbyte_s, sample.busbw_gbyte_s))
+    return time, algbw, busbw
 
 
 def _average(document: dict[str, Any]) -> float | None:

@@ -12,11 +12,12 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from rdmalab.formats import _collectives as arithmetic
 from rdmalab.formats import _nccl_table as table
 from rdmalab.formats._collectives import Printed
-from rdmalab.formats._lines import unprefixed
+from rdmalab.formats._lines import ends_with_line_end, unprefixed
 from rdmalab.formats._nccl_table import Layout
 from rdmalab.model import COLLECTIVES, Note, Parsed, Run, Sample
 from rdmalab.sources import Text
@@ -29,11 +30,13 @@ SIGNATURE = re.compile(
     rb"|(?:NCCL|Cuda) failure \S+:\d|algbw +busbw"
     rb"|(?:int8|int32|int64|int|char|half|float|double|bfloat16|5m2|4m3)[ \t]+(?:sum|prod|max|min|avg|mulsum|none|-?\d)"
 )
-# What only the process that prints the table prints, from its first character on.
-_ANCHOR = re.compile(
-    r"(?:# )? *nThreads?:? +\d|#? *Using devices|#? +Rank +\d+ +(?:Group|Pid|on) |# +size +count|"
-    r"(?:# )? *Avg bus bandwidth +: +[\d-]|"
-    rf"(?:# ?)? *\d+[ \t]+\d+[ \t]+{_TYPE}[ \t]+(?:sum|prod|max|min|avg|mulsum|none|-?\d)"
+# What only the process that prints the table prints. A leading literal lets huge logs be searched at memory speed; the
+# other pattern is for logs whose comment marks or whole heads are gone.
+_ANCHOR = re.compile(r"# ?(?:nThreads?:? +\d|Using devices| *Rank +\d+ +(?:Group|Pid|on) | *size +count +type)")
+_MARKED = re.compile(_ANCHOR.pattern.encode())
+_BARE_ANCHOR = re.compile(
+    r"nThreads?:? +\d|Using devices|Rank +\d+ +(?:Group|Pid|on) |size +count +type|Avg bus bandwidth +: +[\d-]"
+    rf"|\d++[ \t]++\d++[ \t]++{_TYPE}[ \t]+(?:sum|prod|max|min|avg|mulsum|none|-?\d)"
 )
 _DEVICE = re.compile(r"Rank +(\d+) +(?:Group +(\d+) +)?(?:Pid +(\d+) +)?on +(\S+) +device +(\d+) +\[[^\]]+\] *(.*)")
 _DEVICE_1X = re.compile(r"Device +(\d+) +-> +(\d+) +\[[^\]]+\] *(.*)")
@@ -60,6 +63,10 @@ _LAUNCH = re.compile(r"\b(?:mpirun|mpiexec|srun|orterun|prterun|prun)\b(.*)")
 _PROCESSES = re.compile(r"\s(?:-np|-n|--np|--ntasks)[ =]*(\d+)")
 _PER_NODE = re.compile(r"\s(?:-N|--nodes)[ =]*(\d+).*\s--ntasks-per-node[ =](\d+)")
 _TAIL = "The end of a row whose beginning is missing"
+
+
+# The fields of a sample that tell rows of one table apart: from the size to the placement.
+_FIRST, _LAST = Sample._fields.index("size_bytes"), Sample._fields.index("cycle")
 
 
 @dataclass(slots=True)
@@ -94,12 +101,9 @@ class _Draft:
     failures: list[tuple[int, str]] = field(default_factory=list)
     launcher: list[tuple[int, str]] = field(default_factory=list)
     elided: int | None = None
+    finished: bool = False  # an average or "concluded" was there
     interleaved: bool = False
     last_key: tuple[object, ...] = ()
-
-    @property
-    def finished(self) -> bool:
-        return "average" in self.seen or "concluded" in self.seen
 
     @property
     def begun(self) -> bool:
@@ -196,6 +200,7 @@ class _Stream:
         for draft in reversed(self.open):
             if kind not in draft.seen:
                 draft.seen.add(kind)
+                draft.finished = draft.finished or kind != "bounds"
                 return draft
             if not self.interleaved:
                 break
@@ -255,18 +260,22 @@ class _Stream:
         return True
 
     def keep(self, line: int, layout: Layout, samples: list[Sample], printed: list[Printed]) -> None:
-        first = samples[0]
-        if len(self.open) > 1 and not self.interleaved and first.size_bytes:
-            # Each process printed its whole head before the rows began: the same row twice running shows it.
-            last = self.open[-1]
-            if (first.size_bytes, first.dtype, first.redop, first.root) == last.last_key and self.open[-2].layout:
-                self.mix()
-        draft = self.target(line)
+        draft = self.under_way
+        if len(self.open) > 1 or draft is None:
+            draft = self.owner(line, samples[0])
         draft.layout = draft.layout or layout
-        draft.last_key = (first.size_bytes, first.dtype, first.redop, first.root)
         draft.samples += samples
         draft.printed += printed
         draft.rows += 1
+
+    def owner(self, line: int, first: Sample) -> _Draft:
+        """The run of a row where it is not the only one under way."""
+        key = first[_FIRST:_LAST]
+        if len(self.open) > 1 and first.size_bytes and key == self.open[-1].last_key and self.open[-2].layout:
+            self.mix()  # each process printed its whole head before the rows: the same row twice running shows it
+        draft = self.target(line)
+        draft.last_key = key
+        return draft
 
     def torn(self, line: int, text: str, *, as_wide_as_a_row: bool = False) -> bool:
         """The beginning of a row, with foreign text or nothing behind it."""
@@ -403,9 +412,7 @@ class _Stream:
     def holder(self, rank: int, device: _Device, line: int) -> _Draft:
         """The run that lists this rank: the last one that has no other process for it."""
         for draft in reversed(self.open):
-            if draft.begun or draft.layout:
-                continue
-            if draft.devices.get(rank, device) == device:
+            if draft.layout is None and not draft.begun and draft.devices.get(rank, device) == device:
                 if draft is not self.open[-1]:
                     self.mix()
                 return draft
@@ -559,13 +566,14 @@ def parse(text: Text) -> Parsed:
     """Reads all runs of *text*; see the module's docstring."""
     reader = _Reader()
     last = None
-    for item in unprefixed(text, _ANCHOR):
+    anchor = _ANCHOR if any(_MARKED.search(chunk) for _, chunk in text.chunks()) else _BARE_ANCHOR
+    for item in unprefixed(text, anchor):
         if last:
             reader.stream(last.tag).line(last.number, last.text)
         last = item
     if last:
         stream = reader.stream(last.tag)
-        whole = stream.sure(last.text) or _ends_with_line_end(text)
+        whole = stream.sure(last.text) or ends_with_line_end(text)
         (stream.line if whole else stream.cut)(last.number, last.text)
     for stream in reader.streams.values():
         stream.drop_piece()
@@ -690,12 +698,13 @@ def _operations(draft: _Draft, ranks: int | None) -> tuple[tuple[str, ...], str 
 
 def _with_cycles(samples: list[Sample]) -> tuple[Sample, ...]:
     """Numbers the repeats that -N prints under one header. (Size 0 repeats without it, where requests are tiny.)"""
-    seen: Counter[tuple[object, ...]] = Counter()
+    if len({s[_FIRST:_LAST] for s in samples}) == len(samples):
+        return tuple(samples)
+    seen: Counter[tuple[Any, ...]] = Counter()
     cycles = []
     for s in samples:
-        key = (s.size_bytes, s.dtype, s.redop, s.root, s.placement)
-        seen[key] += 1
-        cycles.append(seen[key])
+        seen[s[_FIRST:_LAST]] += 1
+        cycles.append(seen[s[_FIRST:_LAST]])
     if not any(count > 1 and key[0] for key, count in seen.items()):
         return tuple(samples)
     return tuple(s._replace(cycle=c) if s.size_bytes else s for s, c in zip(samples, cycles, strict=True))
@@ -754,10 +763,3 @@ def _is_number(cell: str) -> bool:
 def _short(text: str) -> str:
     text = " ".join(text.split())
     return text if len(text) <= 120 else text[:119] + "…"
-
-
-def _ends_with_line_end(text: Text) -> bool:
-    last = b""
-    for _, chunk in text.chunks():
-        last = chunk
-    return last.endswith((b"\n", b"\r"))

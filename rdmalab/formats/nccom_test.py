@@ -14,17 +14,18 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from rdmalab.formats import _collectives as arithmetic
 from rdmalab.formats._collectives import Printed
-from rdmalab.formats._lines import unprefixed
+from rdmalab.formats._lines import ends_with_line_end, unprefixed
 from rdmalab.model import Note, Parsed, Run, Sample
 from rdmalab.sources import Text
 
 NAME = "nccom-test"
 EXAMPLE = "   1024             256    fp32            10.0           0.10           0.09"
 SIGNATURE = re.compile(rb"nccom-test |size\(B\)[ \t]+count\(elems\)")
-_ANCHOR = re.compile(r" *size\(B\) +count\(elems\)|Avg bus bandwidth:")
+_ANCHOR = re.compile(r"size\(B\) +count\(elems\)|Avg bus bandwidth:")
 _OPERATIONS = {
     "allr": "all_reduce", "allg": "all_gather", "redsct": "reduce_scatter", "alltoall": "alltoall",
     "alltoallv": "alltoallv", "sendrecv": "sendrecv", "bcast": "broadcast",
@@ -66,6 +67,13 @@ class _Reader:
         elif self.drafts and not self.drafts[-1].average and text.strip()[:1].isdigit():
             self.row(number, text)
 
+    def cut(self, line: int, text: str) -> None:
+        if self.drafts:
+            self.drafts[-1].torn += 1
+            self.notes.append(
+                Note(line, "cut_row", f"The log ends inside this line, which is left out: {text.strip()}")
+            )
+
     def header(self, line: int, text: str) -> None:
         """Columns of an unknown name are passed over; without those that are needed no row is read."""
         draft = _Draft(line, self.command[1] if self.command else None)
@@ -95,22 +103,33 @@ class _Reader:
             self.notes.append(Note(line, "not_understood", f"A row with a cell that is no number: {text.strip()}"))
             return
         draft.samples.append(sample)
-        draft.printed.append(Printed(named["time_us"], named["algbw_gbyte_s"], named["busbw_gbyte_s"]))
+        draft.printed.append((named["time_us"], named["algbw_gbyte_s"], named["busbw_gbyte_s"]))
 
 
 def _sample(line: int, cells: dict[str, str]) -> Sample:
-    sample = Sample(line=line, placement="out_of_place", dtype=cells.pop("dtype", None))
-    return sample._replace(**{
-        name: int(cell) if name in ("size_bytes", "count") else (v if math.isfinite(v := float(cell)) else None)
-        for name, cell in cells.items()
-    })  # fmt: skip
+    values: dict[str, Any] = {"line": line, "placement": "out_of_place"}
+    for name, cell in cells.items():
+        if name == "dtype":
+            values[name] = cell
+        elif name in ("size_bytes", "count"):
+            values[name] = int(cell)
+        else:
+            values[name] = value if math.isfinite(value := float(cell)) else None
+    return Sample(**values)
 
 
 def parse(text: Text) -> Parsed:
     """Reads all runs of *text*."""
     reader = _Reader()
+    last = None
     for line in unprefixed(text, _ANCHOR):
-        reader.line(line.number, line.text)
+        if last:
+            reader.line(last.number, last.text)
+        last = line
+    if last:
+        # A row ends in a number: without a line end digits may be missing.
+        whole = "GB/s" in last.text or ends_with_line_end(text)
+        (reader.line if whole else reader.cut)(last.number, last.text)
     notes = list(reader.notes)
     runs = []
     for draft in reader.drafts:

@@ -64,10 +64,14 @@ _COLUMNS = {
 }  # fmt: skip
 _COLUMN = re.compile("(" + "|".join(map(re.escape, sorted(_COLUMNS, key=len, reverse=True))) + r")(?:\[([^\]]+)\])?")
 
-_FACT = re.compile(
-    r"(Device|Number of qps|Transport type|Connection type|[TR]X depth|Mtu|Link type|G[Ii][Dd] index"
-    r"|Use (?:ROCm|MUSA) memory)\s*:\s*(\S+)"
-)
+_FACT_KEYS = {
+    name: name.replace(" ", "_").replace("Gid", "GID")
+    for name in (
+        "Device", "Number of qps", "Transport type", "Connection type", "TX depth", "RX depth", "Mtu", "Link type",
+        "GID index", "Gid index", "Use ROCm memory", "Use MUSA memory",
+    )
+}  # fmt: skip
+_FACT = re.compile(rf"({'|'.join(_FACT_KEYS)})\s*:\s*(\S+)")
 _ADDRESS = re.compile(r"(local|remote) address:\s*LID (\S+) QPN (\S+) PSN (\S+)")
 _GID = re.compile(r"M?GID:\s*([0-9:]+)$")
 _COMMAND = re.compile(
@@ -107,6 +111,7 @@ _SPLICE = re.compile(
     r"(.*?\S.*?)(Correlation coefficient r\^2: [0-9.]+ < 0\.9"
     r"|Conflicting CPU frequency values detected: [0-9.]+ != [0-9.]+\. CPU Frequency is not max\.)"
 )
+_BELOW_HEADER = re.compile(r"\s*(?:[0-9]+\s+[0-9]|#|--)")
 _SWITCHES = frozenset("abeghCFHNOPRUVzZ")  # short options of perftest that take no value
 
 
@@ -135,9 +140,10 @@ def _mended(lines: Iterable[Line]) -> Iterator[Line]:
     held: dict[str, Line] = {}
     before = Line(0, "", "")
     for line in lines:
+        fills = len(line.text) == width
         if held and line.tag in held:
             start = held.pop(line.tag)
-            if _layout(start.text) and not _layout(start.text + line.text):  # a header that just fills the line
+            if "#bytes" in start.text and _BELOW_HEADER.match(line.text):  # a header that just fills its line
                 yield start
             else:
                 line = Line(start.number, line.tag, start.text + line.text)
@@ -145,7 +151,7 @@ def _mended(lines: Iterable[Line]) -> Iterator[Line]:
         if text[:1] == "-" and not width and _wraps(before.text, text) and before.tag == line.tag:
             width = len(before.text)
             line = Line(before.number, line.tag, before.text + text)
-        elif width and len(text) == width:
+        elif fills and width:
             held[line.tag] = line
             continue
         elif ("Correlation" in text or "Conflicting" in text) and (found := _SPLICE.match(text)):
@@ -259,7 +265,7 @@ class _Test:
 
     @property
     def shared(self) -> bool:
-        return self.headers > 1 and len(self.processes) > 1
+        return len(self.processes) > 1 and self.headers > 1
 
     @property
     def closed(self) -> bool:
@@ -277,6 +283,7 @@ class _Reader:
         self.version: str | None = None
         self.test: _Test | None = None
         self.before = _Before()
+        self.after_rule = False
 
     def take(self, number: int, text: str) -> None:
         """Reads one line. Rows come first: they are the most."""
@@ -286,13 +293,16 @@ class _Reader:
         bare = text.strip()
         if not bare:
             return
-        first = bare[0]
-        if first == "-" and len(bare) in _RULES and not bare.strip("-"):
+        first, after_rule = bare[0], self.after_rule
+        self.after_rule = first == "-" and len(bare) in _RULES and not bare.strip("-")
+        if self.after_rule:
             if test:
                 _rule(test)
         elif first == "#" and self._heading(number, bare):
             pass
         elif bare.endswith("Test") and (title := title_of(bare)):
+            if test and test.rules and after_rule:  # that rule opened this banner and closed nothing
+                test.rules -= 1
             self._title(number, title)
         elif first == "*" and bare.startswith("* Waiting for client to connect"):
             self._finish()
@@ -487,9 +497,8 @@ def _banner(test: _Test, bare: str) -> bool:
         return True
     facts = _FACT.findall(bare)
     for key, value in facts:
-        key = key.replace(" ", "_").replace("Gid", "GID")
-        known = process.facts.setdefault(key, value)
-        if known != value:  # two programs on one terminal disagree
+        key = _FACT_KEYS[key]
+        if process.facts.setdefault(key, value) != value:  # two programs on one terminal disagree
             process.facts[key] = ""
     return bool(facts)
 
@@ -642,13 +651,18 @@ def _samples(test: _Test, process: _Process) -> tuple[Sample, ...]:
     if test.kind == "latency" and (test.cycles or re.search(r"\s-\w*C\b|--report-cycles", command)):
         remarks.add("cycles", samples[0].line if samples else process.line)
         return tuple(Sample(s.line, s.size_bytes, iterations=s.iterations, tps=s.tps) for s in samples)
-    idle = [index for index, sample in enumerate(samples) if sample.cpu_util_pct == 0]
-    repeats = len({s.size_bytes for s in samples}) < len(samples)
-    if idle and (repeats or not test.rules or "stopped" in remarks or "--run_infinitely" in command):
-        for index in idle:
-            remarks.add("cpu_not_measured", samples[index].line)
-            samples[index] = samples[index]._replace(cpu_util_pct=None)
+    idle = [s for s in samples if s.cpu_util_pct == 0]
+    if idle and _endless(test, samples):
+        for sample in idle:
+            remarks.add("cpu_not_measured", sample.line)
+        return tuple(s._replace(cpu_util_pct=s.cpu_util_pct or None) for s in samples)
     return tuple(samples)
+
+
+def _endless(test: _Test, samples: list[Sample]) -> bool:
+    """Whether --run_infinitely was given: rows of one size again and again, an end by hand or none."""
+    repeats = len({s.size_bytes for s in samples}) < len(samples)
+    return repeats or not test.rules or "stopped" in test.before.remarks or "--run_inf" in (test.before.command or "")
 
 
 def _one_sided(test: _Test, run: Run) -> None:

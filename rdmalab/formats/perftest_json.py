@@ -18,6 +18,7 @@ from rdmalab.formats._perftest import (
     convention_of,
     facts_to_fields,
     latency_sample,
+    measured,
     program_of,
     side_by_depth,
     title_of,
@@ -145,4 +146,9 @@ def _sample(report: _Report, kind: str, remarks: Remarks) -> Sample | None:
     if not report.have_results or not whole or not row:
         remarks.add("torn_row", report.line)
         return None
-    return bandwidth_sample(None, row, None, remarks) if kind == "bandwidth" else latency_sample(None, row, remarks)
+    if kind == "latency":
+        return latency_sample(None, row, remarks)
+    if "average" not in row:  # --output=message_rate
+        rate, cpu = measured(row.get("rate"), None, remarks), measured(row.get("cpu"), None, remarks)
+        return Sample(msg_rate_mpps=rate, cpu_util_pct=cpu)
+    return bandwidth_sample(None, row, None, remarks)

@@ -59,10 +59,13 @@
     links.values().next().value?.classList.add("here");
   }
 
-  /* A reader who prints from the browser gets charts as wide as the paper. */
+  /* A reader who prints from the browser gets charts as wide as the paper. The browser takes its picture when this
+     returns, so the widths are set outright: Plotly.Plots.resize would come too late. */
   function fit(printing) {
     root.classList.toggle("printing", printing);
-    for (const plot of plots()) Plotly.Plots.resize(plot);
+    for (const plot of plots()) {
+      Plotly.relayout(plot, printing ? { width: plot.clientWidth } : { width: null, autosize: true });
+    }
   }
 
   document.addEventListener("click", toggle);

@@ -1,0 +1,29 @@
+# Two commands do everything, set-up included: make demo, make test.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+
+.PHONY: demo test lint lab clean
+
+# A virtual environment with the versions that are known to work together.
+$(READY): pyproject.toml constraints.txt scripts/setup.sh
+	@PYTHON="$(PYTHON)" VENV="$(VENV)" sh scripts/setup.sh
+	@touch $(READY)
+
+# Reports on the example data: HTML and PDF under reports/demo/<campaign>/.
+demo: $(READY)
+	@sh scripts/browser.sh
+	@PATH="$(BIN):$$PATH" sh scripts/demo.sh
+
+test: $(READY)
+	@sh scripts/browser.sh
+	$(BIN)/python -m pytest -n auto
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+clean:
+	rm -rf $(VENV) reports/demo data/rdmalab.duckdb* data/.rdmalab*
