@@ -187,7 +187,7 @@ def _print_frame(frame: "pl.DataFrame", form: str, out: str | None) -> None:
     if out:
         Path(out).write_bytes(content)
     else:
-        click.get_binary_stream("stdout").write(content)
+        click.echo(content, nl=False)
 
 
 def _read_all(paths: tuple[str, ...]) -> "Iterator[Log]":

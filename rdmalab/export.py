@@ -90,9 +90,9 @@ def records(notebook: NotebookNode) -> dict[str, Any]:
 
 _TAGS = {
     "a", "abbr", "article", "aside", "b", "blockquote", "br", "caption", "cite", "code", "col", "colgroup",
-    "dd", "del", "details", "dfn", "div", "dl", "dt", "em", "figcaption", "figure", "footer", "h1", "h2", "h3",
+    "dd", "del", "dfn", "div", "dl", "dt", "em", "figcaption", "figure", "footer", "h1", "h2", "h3",
     "h4", "h5", "h6", "header", "hr", "i", "img", "ins", "kbd", "li", "mark", "ol", "p", "pre", "q", "s",
-    "samp", "section", "small", "span", "strong", "sub", "summary", "sup", "table", "tbody", "td", "tfoot",
+    "samp", "section", "small", "span", "strong", "sub", "sup", "table", "tbody", "td", "tfoot",
     "th", "thead", "tr", "u", "ul", "var", "wbr",
 }  # fmt: skip
 _ATTRIBUTES: dict[str, set[str]] = {

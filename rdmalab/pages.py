@@ -205,8 +205,6 @@ class FabricComparison:
         for table in self.c.tables:
             for warning in self.w.above_limit(table):
                 out += f'<div class="refused"><b>{escape(self._("Above a limit"))}</b> {escape(warning)}</div>'
-        for note in self.c.campaign["notes"] or ():
-            out += f'<div class="note"><b>{escape(self._("Note"))}</b> {escape(note)}</div>'
         return out
 
     def latency(self, table: "Table | None" = None) -> Block:
@@ -348,7 +346,7 @@ class FabricComparison:
     def _ratio_rows(self, head: "Table") -> "list[tuple[str, Table, int | None]]":
         """The sizes of the headline; where it has one only, every measurand with the same baseline."""
         if len(head.common_sizes) > 1:
-            return [(self.w.size(s), head, s) for s in _pick(head.common_sizes, 10)]
+            return [(self.w.size(s), head, s) for s in _pick(head.common_sizes, 9)]
         tables = [t for t in self.c.tables if t.baseline == head.baseline and len(t.common_sizes) < 4]
         return [(f"{self.w.operation(t.subject)}, {self.w.size(s)}", t, s) for t in tables[:6] for s in _pick(t.common_sizes, 3)]
 
@@ -405,6 +403,8 @@ class FabricComparison:
         body += f"<h3>{escape(self._('Runs that were left out'))}</h3>{self._left_out(left)}"
         body += f"<h3>{escape(self._('What could not be compared'))}</h3>"
         body += "".join(self._hatched(*self.w.refusal(r)) for r in self.c.refusals) or f"<p>{escape(self._('Nothing.'))}</p>"
+        notes = "".join(f'<div class="note"><b>{escape(self._("Note"))}</b> {escape(n)}</div>' for n in self.c.campaign["notes"] or ())
+        body = notes + body
         title = self._("{n} runs stand behind the numbers, {left} were left out").format(n=len(used), left=len(left))
         sub = self._("Data snapshot {id}. Line: where the run begins in its log. Hash: of the log's content.").format(id=self.c.snapshot[:12])
         return Block(self._section(self._("Evidence"), title, sub, body))

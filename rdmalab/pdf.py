@@ -9,7 +9,6 @@ is offline. What Chromium writes is then made reproducible: dates, identifier an
 HTML gives the same bytes.
 """
 
-import asyncio
 import os
 import shutil
 import tempfile
@@ -95,44 +94,31 @@ def print_pdf(html: str, out: Path, *, title: str, lang: str, created: datetime 
         rdmalab.errors.MissingProgram: No Chromium was found.
         rdmalab.errors.ReportError: The page could not be drawn; the message holds what the page complained about.
     """
-
-    def work() -> None:
-        with Printer() as printer:
-            printer.print_pdf(html, out, title=title, lang=lang, created=created)
-
-    _outside_event_loop(work)
-
-
-def _outside_event_loop(work: Callable[[], _T]) -> _T:
-    """Playwright's plain interface refuses to run under an event loop, and a notebook always has one."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return work()
-    with ThreadPoolExecutor(1) as pool:
-        return pool.submit(work).result()
+    with Printer() as printer:
+        printer.print_pdf(html, out, title=title, lang=lang, created=created)
 
 
 class Printer:
-    """One running browser for several documents; a context manager. Not for use under a running event loop."""
+    """
+    One running browser for several documents; a context manager.
+
+    The browser is driven from a thread of its own: playwright's plain interface refuses to run under an event loop,
+    which every notebook has, and its objects belong to the thread that made them.
+    """
 
     def __init__(self, ready_seconds: float = READY_SECONDS) -> None:
         self.ready_seconds = ready_seconds
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="printer")
         self._playwright: Playwright | None = None
         self._browser: Browser | None = None
 
     def __enter__(self) -> "Printer":
-        from playwright.sync_api import Error, sync_playwright
-
         path = _browser_or_raise()
-        self._playwright = sync_playwright().start()
         try:
-            self._browser = self._playwright.chromium.launch(
-                executable_path=str(path), args=list(_FLAGS), chromium_sandbox=not _is_root()
-            )
-        except Error as error:
+            self._thread.submit(self._start, path).result()
+        except BaseException:
             self.close()
-            raise ReportError(f"{path} did not start: {_first_line(error)}") from error
+            raise
         return self
 
     def __exit__(
@@ -142,24 +128,19 @@ class Printer:
 
     def close(self) -> None:
         """Ends the browser; called by the context manager."""
-        if self._browser:
-            self._browser.close()
-            self._browser = None
-        if self._playwright:
-            self._playwright.stop()
-            self._playwright = None
+        self._thread.submit(self._stop).result()
+        self._thread.shutdown()
 
     def print_pdf(self, html: str, out: Path, *, title: str, lang: str, created: datetime | None = None) -> None:
         """See `print_pdf` of this module."""
-        raw, headings = self._with_page(html, _print)
+        raw, headings = self.with_page(html, _print)
         _replace(out, _finish(raw, headings, title, lang, created or _source_date()))
 
     def screenshot(self, html: str, out: Path, *, width: int = 1280, height: int = 800) -> None:
         """The first screen of the HTML as PNG."""
-        png = self._with_page(html, lambda page: page.screenshot(), width, height, media="screen")
-        _replace(out, png)
+        _replace(out, self.with_page(html, lambda page: page.screenshot(), width, height, media="screen"))
 
-    def _with_page(
+    def with_page(
         self,
         html: str,
         use: "Callable[[Page], _T]",
@@ -167,11 +148,39 @@ class Printer:
         height: int = CONTENT_HEIGHT,
         media: str = "print",
     ) -> _T:
+        """
+        What *use* makes of the drawn page.
+
+        Raises:
+            rdmalab.errors.ReportError: The page could not be drawn.
+        """
+        return self._thread.submit(self._with_page, html, use, width, height, media).result()
+
+    def _start(self, path: Path) -> None:
+        from playwright.sync_api import Error, sync_playwright
+
+        self._playwright = sync_playwright().start()
+        try:
+            self._browser = self._playwright.chromium.launch(
+                executable_path=str(path), args=list(_FLAGS), chromium_sandbox=not _is_root()
+            )
+        except Error as error:
+            raise ReportError(f"{path} did not start: {_first_line(error)}") from error
+
+    def _stop(self) -> None:
+        if self._browser:
+            self._browser.close()
+            self._browser = None
+        if self._playwright:
+            self._playwright.stop()
+            self._playwright = None
+
+    def _with_page(self, html: str, use: "Callable[[Page], _T]", width: int, height: int, media: str) -> _T:
         """Opens *html* in an offline tab, waits until it says it is ready, and closes the tab after use."""
         from playwright.sync_api import Error
 
         if self._browser is None:
-            raise ReportError("The printer is closed.")
+            raise ReportError("The printer is not open; use it in a with statement.")
         context = self._browser.new_context(
             offline=True, accept_downloads=False, viewport={"width": width, "height": height}
         )

@@ -145,7 +145,7 @@ def run_notebook(notebook: Path, values: dict[str, Any], store: Store, out: Path
             kept = out / f"{notebook.stem}.failed.ipynb"
             _keep(partial, kept)
             raise ReportError(
-                f"{notebook.name}: cell {error.exec_count} failed: {error.ename}: {error.evalue}; the notebook up to "
+                f"{notebook.name}: cell {(error.exec_count or 1) - 1} failed: {error.ename}: {error.evalue}; the notebook up to "
                 f"there is kept as {kept}"
             ) from None
 

@@ -134,6 +134,7 @@ def points(lab: "Lab", selection: Selection, fabrics: list[str]) -> "pl.DataFram
                   median(utilization_pct) AS utilization_pct
            FROM results
            WHERE campaign = $campaign AND list_contains($fabrics, fabric)
+             AND coalesce(size_bytes > 0, true)  -- a row of size 0 moves nothing
              AND coalesce(size_bytes >= $low, true) AND coalesce(size_bytes <= $high, true)
              AND (kind <> 'collective' OR (coalesce(operation = $operation, $operation IS NULL)
                   AND coalesce(dtype = $dtype, $dtype IS NULL) AND coalesce(ranks = $ranks, $ranks IS NULL)

@@ -143,9 +143,13 @@ def _by_failures(facts: Facts) -> Transport:
 
     NCCL prints GIDs with an error only where the link layer is Ethernet (transport/net_ib.cc).
     """
-    layers = {_failed_layer(facts, failure) for failure in facts.failures} - {None}
-    verdict = layers.pop() if len(layers) == 1 else None
-    return Transport(verdict=verdict or "rdma_unspecified", evidence=_evidence(facts.failures.values()))
+    layers = {failure: _failed_layer(facts, failure) for failure in facts.failures}
+    known = set(layers.values()) - {None}
+    verdict = known.pop() if len(known) == 1 else None
+    telling = sorted(facts.failures, key=lambda failure: layers[failure] is None)
+    return Transport(
+        verdict=verdict or "rdma_unspecified", evidence=_evidence(facts.failures[failure] for failure in telling)
+    )
 
 
 def _failed_layer(facts: Facts, failure: Failure) -> str | None:

@@ -185,11 +185,14 @@ class Words:
         """A finding over the range of sizes: where a fabric is faster, slower, or not shown to differ."""
         if all(x.verdict in (TOO_FEW, "baseline", "not measured") for x in table.cells):
             return self._("Too few runs to rank: {runs}, and an interval needs {least}").format(runs=self.runs(table), least=MIN_RUNS)
-        sentences = [s for f in table.others if (s := self._range_sentence(table, f))]
-        return self._("; ").join(sentences[:2])
+        sentences: list[str] = []
+        for fabric in table.others:
+            if len(sentences) < 2 and (sentence := self._range_sentence(table, fabric, again=bool(sentences))):
+                sentences.append(sentence)
+        return self._("; ").join(sentences)
 
-    def _range_sentence(self, table: "Table", fabric: str) -> str:
-        """One fabric against the baseline over all sizes."""
+    def _range_sentence(self, table: "Table", fabric: str, *, again: bool = False) -> str:
+        """One fabric against the baseline over all sizes; *again* leaves out the baseline that was just named."""
         cells = [x for x in table.of(fabric) if x.verdict in (FASTER, SLOWER, NO_DIFFERENCE)]
         if not cells:
             return ""
@@ -198,7 +201,8 @@ class Words:
         if kinds == {NO_DIFFERENCE}:
             return self._("{fabric} and {base}: no difference shown").format(fabric=name, base=base)
         if kinds == {FASTER}:
-            return self._("{fabric} is {range} times as fast as {base}").format(fabric=name, base=base, range=self._range(cells))
+            template = self._("{fabric} is {range} times as fast") if again else self._("{fabric} is {range} times as fast as {base}")
+            return template.format(fabric=name, base=base, range=self._range(cells))
         if kinds == {SLOWER}:
             return self._("{base} is faster: {range} times as fast as {fabric}").format(
                 fabric=name, base=base, range=self._range(cells, inverse=True)

@@ -98,7 +98,7 @@ def fetch(package: str, folder: Path) -> Path:
 
 def subset(source: Path, target: Path, characters: Iterable[int]) -> set[int]:
     """Writes the subset and returns the characters that are really in it."""
-    from fontTools.subset import Options, Subsetter, load_font, save_font
+    from fontTools.subset import Options, Subsetter, load_font, save_font  # type: ignore  # not among our packages
 
     options = Options()
     options.flavor = "woff2"

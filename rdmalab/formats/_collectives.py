@@ -16,6 +16,7 @@ ELEMENT_BYTES = {
     "char": 1, "int8": 1, "uint8": 1, "f8e4m3": 1, "f8e5m2": 1, "fp8_e4m3": 1, "fp8_e5m2": 1, "half": 2, "bfloat16": 2,
     "int": 4, "int32": 4, "uint32": 4, "float": 4, "int64": 8, "uint64": 8, "double": 8,
 }  # fmt: skip
+BINARY_GIGABYTE = 2**30 / 1e9
 REDOPS = ("sum", "prod", "max", "min", "avg", "mulsum")
 _PROGRAM = re.compile(rf"\b({'|'.join(sorted(COLLECTIVES, key=len, reverse=True))})_(?:perf|test)(?:_mpi)?\b")
 
@@ -190,7 +191,7 @@ def infer_ranks(
         return int(share), "inferred from size / (count x element size)"
     if len(operations) == 1 and (operations[0] in _PART or operations[0] == "all_reduce"):
         least, most = ranks_range(operations[0], samples, printed)
-        if least == most:
+        if least == most < math.inf:
             return int(least), "inferred from busbw / algbw"
     return None, None
 
@@ -265,3 +266,12 @@ def _implied_ranks(
     implied, _ = infer_ranks([operation], samples, printed)
     said = f"busbw / algbw says {implied} ranks" if implied else "busbw / algbw does not fit"
     return Note(odd[0].line, "implied_ranks", f"{said}, the {evidence} say {ranks}{_more(len(odd))}.")
+
+
+def gigabyte(samples: Sequence[Sample], printed: Sequence[Printed]) -> float | None:
+    """What GB means by size / time, in units of 1e9 bytes: 1, 2**30 / 1e9, or None where the table fits neither."""
+    pairs = list(zip(samples, printed, strict=True))
+    for meaning in (1.0, BINARY_GIGABYTE):
+        if all(has_time(s, p, 1 / meaning) for s, p in pairs):
+            return meaning
+    return None

@@ -150,6 +150,8 @@ def read(layout: Layout, cells: list[str], line: int) -> tuple[list[Sample], lis
     for name, time_at, algbw_at, busbw_at, check_at, extras in layout.places:
         texts = cells[time_at], cells[algbw_at], cells[busbw_at]
         time, algbw, busbw = map(float, texts)
+        if time < 0:
+            raise ValueError(texts[0])
         wrong, delta = _check(cells[check_at], deviation) if check_at is not None else (None, None)
         if to_us != 1.0:
             time = round(time * to_us, 6)
@@ -185,6 +187,9 @@ def _check(cell: str, deviation: bool) -> tuple[int | None, float | None]:
         return 0, None
     if cell == "N/A":
         return None, None
+    # A count is printed with %g, a deviation with %e: "0.00" is a neighbour's cell that slipped in.
+    if "e" not in cell and (deviation or "." in cell) and "n" not in cell:
+        raise ValueError(cell)
     value = _number(cell.rstrip("*"))
     if deviation:
         return None, value

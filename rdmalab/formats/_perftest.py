@@ -24,6 +24,8 @@ _NONE_FITS = "none"
 TEXTS = {
     "torn_row": "A row is cut or damaged and was left out.",
     "not_understood": "A line inside the table was not understood.",
+    "stray_row": "A row stands outside any table and was left out.",
+    "unknown_header": "The header of a table is not known, so its rows were left out.",
     "not_positive": "The average is not a positive number, so the row was left out.",
     "not_finite": "A value that is not a number (nan, inf) or is negative was read as missing.",
     "unit_conflict": "Size and message rate contradict the unit of the header; the unit they prove was taken.",
@@ -194,17 +196,20 @@ def bandwidth_sample(
         calibrated: False after a warning that the clock is not to be trusted: then zeros are no values.
     """
     size, iterations = _count(row, "size_bytes", line, remarks), _count(row, "iterations", line, remarks)
-    cpu, average = measured(row.get("cpu"), line, remarks), float(row["average"])
+    cpu = measured(row["cpu"], line, remarks) if "cpu" in row else None
+    average = float(row["average"])
     if not 0 < average < math.inf:
         if not calibrated and average == 0 == float(row.get("rate", 0)):
             remarks.add("clock_not_calibrated", line)
             return Sample(line, size, iterations=iterations, cpu_util_pct=cpu)
         remarks.add("not_positive", line, row["average"])
         return None
-    rate, peak = measured(row.get("rate"), line, remarks), measured(row.get("peak"), line, remarks)
-    unit = _proved_unit(unit, size, average, rate, line, remarks)
-    if unit == _NONE_FITS:
-        return None
+    rate = measured(row["rate"], line, remarks) if "rate" in row else None
+    peak = measured(row["peak"], line, remarks) if "peak" in row else None
+    if not (unit and size and rate and _agrees(size, average, rate, unit)):
+        unit = _proved_unit(unit, size, average, rate, line, remarks)
+        if unit == _NONE_FITS:
+            return None
     if peak == 0:
         remarks.add("peak_not_measured", line)
         peak = None
@@ -269,10 +274,8 @@ def _count(row: Mapping[str, str], key: str, line: int | None, remarks: Remarks)
     return None
 
 
-def measured(text: str | None, line: int | None, remarks: Remarks) -> float | None:
+def measured(text: str, line: int | None, remarks: Remarks) -> float | None:
     """A finite number that is not negative, else None with a remark."""
-    if text is None:
-        return None
     value = float(text)
     if 0 <= value < math.inf:
         return value

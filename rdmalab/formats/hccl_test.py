@@ -158,6 +158,12 @@ def _remarks(draft: _Draft) -> Iterator[Note]:
         )
     if _status(draft) == "truncated":
         yield Note(draft.line, "no_footer", "The run ends before its largest size; the rows before that are kept.")
-    yield from arithmetic.check(
-        draft.samples, draft.printed, operation=None, ranks=None, ranks_evidence=None, average=None
-    )
+    if arithmetic.gigabyte(draft.samples, draft.printed) == arithmetic.BINARY_GIGABYTE:
+        yield Note(
+            draft.samples[0].line, "binary_gigabyte",
+            "By size / time, GB means 2**30 bytes in this table; algbw is kept as printed.",
+        )  # fmt: skip
+    else:
+        yield from arithmetic.check(
+            draft.samples, draft.printed, operation=None, ranks=None, ranks_evidence=None, average=None
+        )

@@ -36,8 +36,8 @@ _ANCHOR = re.compile(
 _RATE = {f"{p}bits/sec": 1000.0**n for n, p in enumerate(("", "K", "M", "G", "T"))} | {
     f"{p}Bytes/sec": 8 * 1024.0**n for n, p in enumerate(("", "K", "M", "G", "T"))
 }
-_ONE_STREAM = "one stream is bound by one core: its rate says little about a link of 100 Gbit/s or more"
-_REVERSE = "the server sent and the client received (-R)"
+_ONE_STREAM = "One stream is bound by one core: its rate says little about a link of 100 Gbit/s or more."
+_REVERSE = "The server sent and the client received (-R)."
 
 
 def parse(text: Text) -> Parsed:
@@ -127,7 +127,7 @@ def _collect(documents: list[tuple[int, dict[str, Any] | None]], line: int, foun
 
 def _cut_document(line: int) -> Parsed:
     run = Run(tool=NAME, kind="bandwidth", status="truncated", line=line, program="iperf3")
-    return Parsed(runs=(run,), notes=(Note(line, "cut_document", "the JSON document ends before its closing brace"),))
+    return Parsed(runs=(run,), notes=(Note(line, "cut_document", "The JSON document ends before its closing brace."),))
 
 
 def _document(line: int, document: dict[str, Any]) -> Parsed:
@@ -138,14 +138,14 @@ def _document(line: int, document: dict[str, Any]) -> Parsed:
     if isinstance(_at(document, "end", "sum_received_bidir_reverse"), dict):
         directions.append("_bidir_reverse")
         base = replace(base, bidirectional=True)
-        notes.append(Note(line, "bidirectional", "two runs: client to server, then server to client; never their sum"))
+        notes.append(Note(line, "bidirectional", "Two runs: client to server, then server to client; never their sum."))
     runs = []
     for direction in directions:
         value = _received(document, direction, base.protocol)
         samples = () if value is None else (Sample(bw_avg_gbit_s=value / 1e9),)
         runs.append(replace(base, samples=samples, status=_status(document, samples)))
         if value is None and runs[-1].status == "no_data":
-            notes.append(Note(line, "not_measured", "the document does not say what the receiver got"))
+            notes.append(Note(line, "not_measured", "The document does not say what the receiver got."))
     return Parsed(runs=tuple(runs), readings=(*_cpu(line, document), *_intervals(line, document)), notes=tuple(notes))
 
 
@@ -204,7 +204,7 @@ def _error_notes(line: int, document: dict[str, Any]) -> list[Note]:
     if error is not None:
         return [Note(line, "iperf3_error", f"iperf3 failed: {error}")]
     if document.get("unfinished"):
-        return [Note(line, "cut_document", "the stream of events has no end event")]
+        return [Note(line, "cut_document", "The stream of events has no end event.")]
     return []
 
 
@@ -215,11 +215,11 @@ def _load_notes(line: int, document: dict[str, Any], run: Run) -> list[Note]:
     if _at(document, "start", "test_start", "reverse"):
         notes.append(Note(line, "reverse", _REVERSE))
     if resent := _number(document, "end", "sum_sent", "retransmits"):
-        notes.append(Note(line, "retransmits", f"TCP segments sent again: {resent:.0f}"))
+        notes.append(Note(line, "retransmits", f"TCP segments sent again: {resent:.0f}."))
     if lost := _number(document, "end", "sum_received", "lost_packets"):
         share = _number(document, "end", "sum_received", "lost_percent")
         words = "" if share is None else f" ({share:.2f} %)"
-        notes.append(Note(line, "udp_loss", f"UDP packets that did not arrive: {lost:.0f}{words}"))
+        notes.append(Note(line, "udp_loss", f"UDP packets that did not arrive: {lost:.0f}{words}."))
     return notes
 
 
@@ -365,7 +365,7 @@ def _session(session: _Session) -> Parsed:
     if session.error:
         notes.append(Note(session.error[0], "iperf3_error", f"iperf3 failed: {session.error[1]}"))
     elif not session.done:
-        notes.append(Note(session.line, "cut_session", "the text ends before the closing line of iperf3"))
+        notes.append(Note(session.line, "cut_session", "The text ends before the closing line of iperf3."))
     if base.streams == 1 and protocol == "TCP":
         notes.append(Note(session.line, "single_stream", _ONE_STREAM))
     if session.reverse:

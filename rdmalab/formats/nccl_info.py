@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from typing import NamedTuple
 
 from rdmalab.model import Evidence, Note, Parsed
@@ -22,11 +22,13 @@ NAME = "nccl-info"
 EXAMPLE = "node-a:2090:2648 [0] NCCL INFO Channel 00/0 : 8[0] -> 0[0] [receive] via NET/IB/4/GDRDMA"
 SIGNATURE = re.compile(rb"NCCL (?:INFO|WARN) ")
 
-# Every line of interest holds one of these. bytes.find goes through two gigabytes a second for each.
-_WORDS = (
-    b"via NET/", b"NET/IB", b"NET/gIB", b"rovider is ", b"initialize NET plugin", b"ibv", b"NCCL WARN ",
-    b"Using network ", b" nNodes ", b" - Init ", b"NCCL_", b"CCL version", b"Watchdog caught ",
-)  # fmt: skip
+# Every line of interest begins a message in one of these ways or, torn or not from NCCL itself, holds one of the words.
+# A pattern with a long fixed beginning passes over the rest at hundreds of megabytes a second, bytes.find at gigabytes.
+_BEGINNING = re.compile(
+    rb"NCCL (?:WARN |version |INFO (?:NET/g?IB|NET/OFI Sel|(?:\w+ )?comm 0x|Using network |NCCL_|[NR]CCL version"
+    rb"|Call to ibv_|Failed to ))"
+)
+_WORDS = (b"via NET/", b"Watchdog caught ")
 _LOCAL = re.compile(rb"via (?:P2P|SHM)/")
 
 # What stands before the level: host, process, thread and device; then, depending on the version, the source file with
@@ -89,7 +91,7 @@ class _Reader:
     def connection(self, line: int, raw: bytes) -> bool:
         """Reads a connection in one step: these lines are as many as all others together. False if it is none."""
         found = _CHANNEL_LINE.fullmatch(raw)
-        if found is None:
+        if found is None or raw.count(b" NCCL INFO ") != 1:
             return False
         process, thread, net, device, gdr, pointer = (word.decode() if word else "" for word in found.groups())
         communicator = self.communicator_of(process, thread, pointer)
@@ -143,7 +145,8 @@ def parse(text: Text) -> Parsed:
 
 def _lines_of_interest(number: int, chunk: bytes) -> Iterator[tuple[int, bytes, bool]]:
     """Yields (line number, line, whether it has an end) of every line with one of the words, in order."""
-    hits = sorted({at for word in _WORDS for at in _positions(chunk, word)})
+    hits = [found.start() for found in _BEGINNING.finditer(chunk)]
+    hits = sorted(chain(hits, *(_positions(chunk, word) for word in _WORDS)))
     counted = end = 0
     for hit in hits:
         if hit >= end:
@@ -157,7 +160,8 @@ def _lines_of_interest(number: int, chunk: bytes) -> Iterator[tuple[int, bytes, 
 
 
 def _text(raw: bytes) -> str:
-    return _COLOUR.sub("", raw[:_LONGEST].decode("utf-8", "replace")).rstrip("\r")
+    text = raw[:_LONGEST].decode("utf-8", "replace").rstrip("\r")
+    return _COLOUR.sub("", text) if "\x1b" in text else text
 
 
 def _positions(chunk: bytes, word: bytes) -> Iterator[int]:
@@ -237,7 +241,11 @@ def _read(reader: _Reader, message: _Message) -> None:
     """Gives a message to the readers whose word it holds, until one understands it."""
     reader.met(message.process, message.line)
     if message.interrupted:
-        reader.note(message.line, "torn_row", "another message begins in mid-line")
+        reader.note(
+            message.line,
+            "torn_row",
+            "Another message begins in mid-line; the first one is read only as far as it is whole.",
+        )
     for word, read in _READERS:
         if word in message.text and read(reader, message):
             return
@@ -255,7 +263,7 @@ def _channel(reader: _Reader, message: _Message) -> bool:
             Hop(message.process, communicator, net, int(device), gdr is not None), message.line, message.content
         )
     elif not message.interrupted:
-        reader.note(message.line, "torn_row", "the connection is not counted: its line is not whole")
+        reader.note(message.line, "torn_row", "A connection is not counted because its line is not whole.")
     return True
 
 
@@ -292,7 +300,7 @@ def _queue_pair(reader: _Reader, message: _Message) -> bool:
     if found:
         reader.facts.queue_pairs.setdefault("roce" if found[1] else "ib", message.evidence)
     if found and found[1]:
-        words = f"GID index {found[1]}; whether it is RoCE v1 or v2 is not printed"
+        words = f"GID index {found[1]} is used; whether it is RoCE v1 or v2 is not printed."
         reader.note(message.line, "gid_index", words, found[1])
     return found is not None
 
@@ -505,22 +513,25 @@ def _sum_up(reader: _Reader) -> None:
     """Notes on the log as a whole."""
     number, line = reader.benign
     if number:
-        words = f"warnings of a normal tear-down or of an absent feature, alone no sign of failure: {number}"
+        words = f"Warnings of a normal tear-down or of an absent feature, alone no sign of failure: {number}."
         reader.notes.append(Note(line, "benign_warnings", words))
     for code, count in reader.counted.items():
         if count > _MOST_NOTES:
-            reader.notes.append(Note(None, code, f"{count} of these in all; the first {_MOST_NOTES} are listed"))
+            reader.notes.append(Note(None, code, f"There are {count} of these; the first {_MOST_NOTES} are listed."))
     if reader.hosts:
-        names = list(reader.hosts)
-        shown = ", ".join(names[:_MOST_NOTES]) + (
-            f" and {len(names) - _MOST_NOTES} more" if len(names) > _MOST_NOTES else ""
-        )
+        names, more = list(reader.hosts), len(reader.hosts) - _MOST_NOTES
+        shown = ", ".join(names[:_MOST_NOTES]) + (f" and {more} more" if more > 0 else "")
         reader.notes.append(Note(reader.hosts[names[0]], "hosts", shown))
+    reader.notes += _connections(reader.facts)
+
+
+def _connections(facts: Facts) -> Iterator[Note]:
+    """How many connections there are of each net, with and without GPUDirect RDMA."""
     lines: dict[tuple[str, bool], int] = {}
-    connections: Counter[tuple[str, bool]] = Counter()
-    for hop, count in reader.facts.hops.items():
-        lines.setdefault((hop.net, hop.gdr), reader.facts.hop_lines[hop].line)
-        connections[hop.net, hop.gdr] += count
-    for (net, gdr), count in connections.items():
-        words = f"connections via NET/{net} {'with' if gdr else 'without'} GPUDirect RDMA: {count}"
-        reader.notes.append(Note(lines[net, gdr], "net_connections", words))
+    counts: Counter[tuple[str, bool]] = Counter()
+    for hop, count in facts.hops.items():
+        lines.setdefault((hop.net, hop.gdr), facts.hop_lines[hop].line)
+        counts[hop.net, hop.gdr] += count
+    for (net, gdr), count in counts.items():
+        words = f"Connections via NET/{net} {'with' if gdr else 'without'} GPUDirect RDMA: {count}."
+        yield Note(lines[net, gdr], "net_connections", words)

@@ -34,7 +34,7 @@ def parse(text: Text) -> Parsed:
     starts = [m.start() for m in _START.finditer(content)]
     runs: list[Run] = []
     notes: list[Note] = []
-    for start, end in zip(starts, [*starts[1:], len(content)], strict=True):
+    for start, end in zip(starts, [*starts[1:], len(content)], strict=False):
         line = content.count("\n", 0, start) + 1
         document, cut = _document(_NO_NUMBER.sub(_null, content[start:end]))
         run, found = _run(document, cut, line)
@@ -54,7 +54,8 @@ def _document(text: str) -> tuple[dict[str, Any], str | None]:
     try:
         at = _SPACE.match(text, 1).end()  # type: ignore[union-attr]
         while text[at] != "}":
-            key, at = _DECODER.raw_decode(text, at)
+            name, at = _DECODER.raw_decode(text, at)
+            key = str(name)
             at = text.index(":", at) + 1
             value, at = _value(text, at)
             if key != "env":
@@ -80,8 +81,8 @@ def _value(text: str, at: int) -> tuple[Any, int]:
 
 def _whole_elements(text: str, at: int) -> Iterator[Any]:
     """The elements of an array that is not closed."""
-    at = text.index("[", at) + 1
-    while True:
+    at = text.find("[", at) + 1
+    while at:
         try:
             element, at = _value(text, at)
         except (ValueError, RecursionError):
@@ -178,7 +179,7 @@ def _average(document: dict[str, Any]) -> float | None:
         try:
             if (value := _number(_dict(document.get(outer)).get(inner))) is not None:
                 return value
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             continue
     return None
 

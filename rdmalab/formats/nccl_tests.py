@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rdmalab.formats import _collectives as arithmetic
+from rdmalab.formats import _nccl_command as command
 from rdmalab.formats import _nccl_table as table
 from rdmalab.formats._collectives import Printed
 from rdmalab.formats._lines import ends_with_line_end, unprefixed
@@ -53,18 +54,10 @@ _FAILURE = re.compile(
 _SOURCE_FILE = re.compile(rf"failure ({'|'.join(COLLECTIVES)})\.cu:\d")
 _LAUNCHER = ("srun: error:", "slurmstepd: error:", "mpirun noticed", "mpirun detected", "prterun ", "Primary job ")
 _OPEN_ENDED = re.compile(
-    r"nThread|Rank +\d|version|Avg bus bandwidth[^:]*:\s*\S+$|Out of bounds(?!.*(?:OK|FAILED)$)"
+    r"nThread|Rank +\d|version|size +count|Avg bus bandwidth[^:]*:\s*\S+$|Out of bounds(?!.*(?:OK|FAILED)$)"
     rf"|Collective test(?!.*(?:{'|'.join(COLLECTIVES)})_(?:perf|test))"
 )
-_INVOKED = re.compile(rf"(?:^|[\s=])(\S*?\b(?:{'|'.join(COLLECTIVES)})_(?:perf|test)(?:_mpi)?)(?=\s|$)(.*)")
-_SCRIPT = re.compile(rf"nccl.?tests?\S*\s.*-t +({'|'.join(COLLECTIVES)})\b")
-_PROMPT = re.compile(r"^\s*(?:\S*[$#+]|\[[^\]]*\][$#]) +(?=\S)")
-_LAUNCH = re.compile(r"\b(?:mpirun|mpiexec|srun|orterun|prterun|prun)\b(.*)")
-_PROCESSES = re.compile(r"\s(?:-np|-n|--np|--ntasks)[ =]*(\d+)")
-_PER_NODE = re.compile(r"\s(?:-N|--nodes)[ =]*(\d+).*\s--ntasks-per-node[ =](\d+)")
 _TAIL = "The end of a row whose beginning is missing"
-
-
 # The fields of a sample that tell rows of one table apart: from the size to the placement.
 _FIRST, _LAST = Sample._fields.index("size_bytes"), Sample._fields.index("cycle")
 
@@ -127,8 +120,9 @@ class _Reader:
         self.drafts: list[_Draft] = []
         self.notes: list[Note] = []
         self.streams: dict[str, _Stream] = {}
-        self.command: str | None = None
-        self.library: tuple[str, str] | None = None
+        self.commands: list[str] = []  # since a run last began
+        self.taken = False
+        self.library: str | None = None
         self.refused = False
 
     def stream(self, tag: str) -> "_Stream":
@@ -140,23 +134,27 @@ class _Reader:
         """Belongs to the run that is under way in whatever stream, else it is a run of its own."""
         if not self.drafts or self.drafts[-1].finished:
             self.stream("").start(line)
-        draft = self.drafts[-1]
-        draft.failures.append((line, text.strip()))
+        self.drafts[-1].failures.append((line, text.strip()))
 
     def launched(self, line: int, text: str) -> None:
         if self.drafts:
             self.drafts[-1].launcher.append((line, text.strip()))
 
-    def invoked(self, text: str) -> None:
+    def invoked(self, line: str) -> None:
         """A command line: the next head is another run."""
-        self.command = _PROMPT.sub("", text).strip()
+        if self.taken:
+            self.commands, self.taken = [], False
+        self.commands.append(line)
         for stream in self.streams.values():
+            stream.drop_piece()
             stream.open = []
 
-    def version_of_library(self, name: str, version: str) -> None:
-        self.library = name, version
-        if self.drafts and not self.drafts[-1].begun:
-            self.drafts[-1].library = self.drafts[-1].library or version
+    def command_of_next(self) -> str | None:
+        """The command that starts the run beginning now. A script that was echoed as a whole tells nothing."""
+        if self.taken and self.drafts[-1].begun:
+            self.commands = []
+        self.taken = True
+        return self.commands[-1] if len({command.operation_in(c) for c in self.commands}) == 1 else None
 
 
 class _Stream:
@@ -174,9 +172,9 @@ class _Stream:
 
     def start(self, line: int) -> _Draft:
         self.drop_piece()
-        draft = _Draft(line, command=self.log.command)
-        if self.log.library and not self.log.drafts:
-            draft.library = self.log.library[1]
+        draft = _Draft(line, command=self.log.command_of_next())
+        if not self.log.drafts:
+            draft.library = self.log.library
         if not self.open or self.open[-1].begun:
             self.open, self.interleaved = [], False
         self.open.append(draft)
@@ -442,7 +440,9 @@ class _Stream:
         found = _LIBRARY.search(text)
         if not found:
             return False
-        self.log.version_of_library(found[1], found[2])
+        self.log.library = found[2]
+        if self.log.drafts and not self.log.drafts[-1].begun:
+            self.log.drafts[-1].library = self.log.drafts[-1].library or found[2]
         if found[1] == "R" and self.open:
             self.open[-1].tool = "rccl-tests"
         return True
@@ -476,11 +476,7 @@ class _Stream:
         """mscclpp-test prints in-place first and neither type nor operator nor root."""
         self.log.refused = True
         self.open = []
-        self.note(
-            line,
-            "lookalike_refused",
-            "A table like that of nccl-tests but with other columns (mscclpp-test); it is not read.",
-        )
+        self.note(line, "lookalike_refused", "These are not the columns of nccl-tests (mscclpp-test?): not read.")
 
     def units(self, line: int, text: str) -> bool:
         draft = next((d for d in reversed(self.open) if d.layout and "units" not in d.seen and not d.rows), None)
@@ -490,9 +486,7 @@ class _Stream:
         layout = table.with_units(draft.layout, text)
         if layout is None:
             self.log.refused = True
-            self.note(
-                line, "unknown_unit", f"The units of this table are not known, its rows are not read: {_short(text)}"
-            )
+            self.note(line, "unknown_unit", f"Units that are not known: the rows below are not read: {_short(text)}")
         else:
             draft.layout = layout
         return True
@@ -504,9 +498,7 @@ class _Stream:
         self.drop_piece()
         draft = self.foot("average")
         if draft is None and self.log.drafts:
-            self.note(
-                line, "stray_average", "An average without a table of its own: another process printed in between."
-            )
+            self.note(line, "stray_average", "An average without a table: several processes print into each other.")
         if draft and _is_number(found[1]):
             if found[2] in ("", "OK", "FAILED", "GB/s"):
                 draft.average = found[1]
@@ -527,13 +519,11 @@ class _Stream:
         self.log.failure(line, text)
         return True
 
-    def command(self, line: int, text: str) -> bool:
-        if text.lstrip().startswith("# ") and "# ./" not in text:
-            return False
-        if _is_command(text) or _SCRIPT.search(text):
-            self.log.invoked(text)
-            return True
-        return False
+    def started(self, line: int, text: str) -> bool:
+        found = command.command_in(text)
+        if found:
+            self.log.invoked(found)
+        return bool(found)
 
     def launcher(self, line: int, text: str) -> bool:
         self.log.launched(line, text)
@@ -556,7 +546,7 @@ _EVENTS = (
     ("Out of bounds", _Stream.bounds), ("Avg bus", _Stream.average), ("Collective test", _Stream.program),
     ("ccl-tests", _Stream.version), ("CCL version", _Stream.library), ("ailure ", _Stream.failure),
     ("Test timeout", _Stream.failure), ("Invalid number of GPUs", _Stream.failure), (" -> ", _Stream.device_1x),
-    ("_perf", _Stream.command), ("_test", _Stream.command), ("...", _Stream.elided),
+    ("_perf", _Stream.started), ("_test", _Stream.started), ("...", _Stream.elided),
     ("Reducing maxBytes", _Stream.message), ("is not a power of 2", _Stream.message), ("# error: ", _Stream.message),
     *((text, _Stream.launcher) for text in _LAUNCHER),
 )  # fmt: skip
@@ -597,14 +587,15 @@ def _finish(draft: _Draft) -> tuple[Run, list[Note]]:
         n = ranks
     operation = possible[0] if len(possible) == 1 else None
     average = draft.average if draft.average and arithmetic.is_finite(draft.average) else None
-    hosts = tuple(dict.fromkeys(d.host for _, d in sorted(draft.devices.items()) if d.host))
+    devices = draft.devices.values()
+    hosts = tuple(dict.fromkeys(d.host for d in devices if d.host))
     run = Run(
         tool=draft.tool, kind="collective", status=_status(draft), line=draft.line, samples=_with_cycles(draft.samples),
         operation=operation, operation_candidates=possible if operation is None else (),
         operation_evidence=operation_evidence if operation else None, program=draft.program,
         tool_version=draft.tool_version, library_version=draft.library, command=draft.command,
         ranks=ranks, ranks_evidence=evidence, nodes=_nodes(draft, ranks), hosts=hosts,
-        gpu_model=" + ".join(dict.fromkeys(d.model for _, d in sorted(draft.devices.items()) if d.model)) or None,
+        gpu_model=" + ".join(dict.fromkeys(d.model for d in devices if d.model)) or None,
         communicator_ranks=communicator, average_busbw_gbyte_s=float(average) if average else None,
         out_of_bounds=draft.out_of_bounds, iterations=draft.parameters.get("iters"),
         warmup_iterations=draft.parameters.get("warmupiters"), aggregated_iterations=draft.parameters.get("aggiters"),
@@ -633,31 +624,8 @@ def _ranks(draft: _Draft) -> tuple[int | None, str | None]:
     if draft.devices:
         return max(draft.devices) + 1, "device lines"
     # A command proves the ranks of a run that came to print rows, not of one that failed for want of GPUs.
-    found = _ranks_of_command(draft.command) if draft.command and draft.rows else None
+    found = command.ranks_of(draft.command) if draft.command and draft.rows else None
     return (found, "command line") if found else (None, None)
-
-
-def _ranks_of_command(command: str) -> int | None:
-    """Processes x threads x GPUs; None where the number of processes is not in the command."""
-    found = _INVOKED.search(command)
-    if not found:
-        return None
-    before, options = command[: found.start(1)], found[2]
-    processes = 1 if _is_direct(before) else None
-    if launch := _LAUNCH.search(before):
-        per_node, total = _PER_NODE.search(launch[1]), _PROCESSES.search(launch[1])
-        processes = int(total[1]) if total else int(per_node[1]) * int(per_node[2]) if per_node else None
-    if processes is None:
-        return None
-    for option in (r"(?:-t|--nthreads)", r"(?:-g|--ngpus)"):
-        number = re.search(rf"\s{option}[ =]*(\d+)", options)
-        processes *= int(number[1]) if number else 1
-    return processes
-
-
-def _is_direct(before: str) -> bool:
-    """Whether nothing but assignments and sudo stands before the program: then it is one process."""
-    return all(("=" in word and not before.endswith("=")) or word == "sudo" for word in before.split())
 
 
 def _communicator_ranks(draft: _Draft, ranks: int | None) -> int | None:
@@ -669,30 +637,28 @@ def _communicator_ranks(draft: _Draft, ranks: int | None) -> int | None:
 
 def _nodes(draft: _Draft, ranks: int | None) -> int | None:
     if not draft.devices:
-        direct = draft.command and draft.rows and (found := _INVOKED.search(draft.command))
-        return 1 if direct and ranks and _is_direct(draft.command[: found.start(1)]) else None  # type: ignore[index,union-attr]
+        return 1 if draft.rows and draft.command and ranks and command.is_one_process(draft.command) else None
     hosts = {d.host for d in draft.devices.values()}
     covered = len(hosts) * (max(d.number for d in draft.devices.values()) + 1)
     return len(hosts) if ranks is not None and (len(draft.devices) == ranks or covered >= ranks) else None
 
 
 def _operations(draft: _Draft, ranks: int | None) -> tuple[tuple[str, ...], str | None]:
-    """What the run may have been, and how that is known: program line, command line, failure line, columns."""
-    script = _SCRIPT.search(draft.command or "")
-    told = (
-        (arithmetic.operation_of(draft.program or ""), "program line"),
-        (arithmetic.operation_of(draft.command or "") or (script and script[1]), "command line"),
-        (
-            next((m[1] for _, t in draft.failures if (m := _SOURCE_FILE.search(t)) and m[1] in COLLECTIVES), None),
-            "failure line",
-        ),
-    )
-    for operation, evidence in told:
-        if operation:
-            return (operation,), evidence
+    """What the run may have been, and how that is known: program line, command line, failure line, columns.
+
+    A command that the columns contradict is another table's.
+    """
     deviation = bool(draft.layout and draft.layout.deviation)
     validated = draft.parameters.get("validation") != 0
     found = arithmetic.candidates(draft.samples, draft.printed, ranks, validated=validated, deviation=deviation)
+    told = (
+        (arithmetic.operation_of(draft.program or ""), "program line"),
+        (command.operation_in(draft.command or ""), "command line"),
+        (next((m[1] for _, t in draft.failures if (m := _SOURCE_FILE.search(t))), None), "failure line"),
+    )
+    for operation, evidence in told:
+        if operation and (evidence == "program line" or not found or operation in found):
+            return (operation,), evidence
     return found, "columns" if found else None
 
 
@@ -737,18 +703,6 @@ def _remarks(draft: _Draft, run: Run) -> Iterator[Note]:
 def _first(lines: list[tuple[int, str]], code: str, what: str) -> Note:
     more = f" ({len(lines)} such lines)" if len(lines) > 1 else ""
     return Note(lines[0][0], code, f"{what}: {_short(lines[0][1])}{more}")
-
-
-def _is_command(text: str) -> bool:
-    """A line that starts a program, rather than prose that names one."""
-    found = _INVOKED.search(text)
-    if not found:
-        return False
-    program, options = found[1], found[2]
-    if re.match(r"\s+--?\w", options) or (options[1:2].isdigit() and "_test" in program):
-        return True
-    bare = not options.strip() or options.strip()[0] in "|>&\\;"
-    return bare and ("/" in program or not _PROMPT.sub("", text[: found.start(1)]).strip())
 
 
 def _numeric(rest: str) -> bool:

@@ -37,7 +37,6 @@ _COLUMNS = {
 }  # fmt: skip
 _NEEDED = ("size_bytes", "time_us", "algbw_gbyte_s", "busbw_gbyte_s")
 _AVERAGE = re.compile(r"Avg bus bandwidth:\s*(\d\S*?) ?GB/s")
-_GIB = 2**30 / 1e9
 
 
 @dataclass(slots=True)
@@ -162,22 +161,14 @@ def _finish(draft: _Draft) -> tuple[Run, list[Note]]:
 
 
 def _gigabyte(samples: Sequence[Sample], printed: Sequence[Printed]) -> tuple[float | None, list[Note]]:
-    """What GB means in this table, in units of 1e9 bytes; None where size / time fits neither meaning."""
-    pairs = list(zip(samples, printed, strict=True))
-    if all(arithmetic.has_time(s, p) for s, p in pairs):
-        return 1.0, []
-    line = samples[0].line
-    if all(arithmetic.has_time(s, p, 1 / _GIB) for s, p in pairs):
-        return _GIB, [
-            Note(line, "binary_gigabyte", "By size / time, GB means 2**30 bytes here; bandwidths are converted.")
-        ]
-    return None, [
-        Note(
-            line,
-            "size_time_mismatch",
-            "Bandwidths fit size / time neither in 1e9 nor in 2**30 bytes: they are left out.",
-        )
-    ]
+    """What GB means in this table, in units of 1e9 bytes; None where size / time fits no meaning."""
+    meaning = arithmetic.gigabyte(samples, printed)
+    if meaning == 1.0:
+        return meaning, []
+    code, text = "binary_gigabyte", "By size / time, GB means 2**30 bytes here; bandwidths are converted."
+    if meaning is None:
+        code, text = "size_time_mismatch", "Bandwidths fit size / time neither in 1e9 nor in 2**30 bytes: left out."
+    return meaning, [Note(samples[0].line, code, text)]
 
 
 def _scaled(samples: Sequence[Sample], scale: float | None) -> Iterator[Sample]:

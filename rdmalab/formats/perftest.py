@@ -8,7 +8,6 @@ Texts as in linux-rdma/perftest: src/perftest_parameters.h (tables), src/perftes
 """
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -47,10 +46,11 @@ _GPU = re.compile(r".*device name = \[([^\]]+)\]|Using ROCm Device with ID: \d+,
 
 # The beginning of lines that only perftest prints: what stands before them is a launcher's prefix. Every alternative
 # begins with a literal, so that a search skips quickly over all other text.
-_TEST = r"[\w ]*(?:BW|Latency)[\w ]* Test\s*$"
+_TEST = r"[\w ]*(?:BW|Latency)[\w ]* Test[ \t\r]*$"
 _ANCHOR = re.compile(
-    rf"#bytes\s+#|RDMA_\w+ {_TEST}|Send\w* {_TEST}|Atomic \w+ {_TEST}|\* Waiting for client"
-    r"|IB device \S+ not found|Unable to find the Infiniband|Failed to negotiate parameters|Couldn't connect to \S+:\d"
+    rf"#bytes[ \t]+#|RDMA_\w+ {_TEST}|Send\w* {_TEST}|Atomic \w+ {_TEST}|\* Waiting for client"
+    r"|IB device \S+ not found|Unable to find the Infiniband|Failed to negotiate parameters|Couldn't connect to \S+:\d",
+    re.MULTILINE,
 )
 _RULES = (66, 87, 163)  # until 2012, since, and --report-per-port
 
@@ -112,6 +112,7 @@ _SPLICE = re.compile(
     r"|Conflicting CPU frequency values detected: [0-9.]+ != [0-9.]+\. CPU Frequency is not max\.)"
 )
 _BELOW_HEADER = re.compile(r"\s*(?:[0-9]+\s+[0-9]|#|--)")
+_ROW_LIKE = re.compile(r"[0-9]+\s+[0-9]+(?:\s+-?[0-9]+\.[0-9]+){2}")
 _SWITCHES = frozenset("abeghCFHNOPRUVzZ")  # short options of perftest that take no value
 
 
@@ -216,10 +217,10 @@ class _Process:
     title: Title | None
     server: bool = False
     facts: dict[str, str] = field(default_factory=dict)
-    ends: dict[str, list[str]] = field(default_factory=lambda: {"local": [], "remote": []})
+    ends: dict[str, list[str]] = field(default_factory=lambda: {"local": [], "remote": []})  # an address a queue pair
     rule_after_ends: bool = False
     samples: list[Sample] = field(default_factory=list)
-    sizes: Counter[int | None] = field(default_factory=Counter)
+    rows: dict[int | None, int] = field(default_factory=dict)  # by size, on a shared terminal
 
 
 @dataclass(slots=True)
@@ -309,7 +310,7 @@ class _Reader:
             if self.before.failed and not self.before.late:
                 self._failed_alone()
             self.before.waiting = number
-        elif not (test and not test.headers and _banner(test, bare)):
+        elif not (test and not test.headers and ":" in bare and _banner(test, bare)):
             self._other(number, bare)
 
     def end(self) -> None:
@@ -319,6 +320,7 @@ class _Reader:
             self._failed_alone()
         elif self.before.waiting:
             self.before.remarks.add("never_connected", self.before.waiting)
+        if self.runs or self.before.waiting:
             self.notes += self.before.remarks.notes()
 
     def _title(self, number: int, title: Title) -> None:
@@ -340,11 +342,13 @@ class _Reader:
             test.dump = bare[3:].strip()
             test.cycles = test.cycles or test.dump == "cycles"
             return True
-        if not bare.startswith("#bytes"):
+        if not bare.startswith(("#bytes", "#flows")):
             return False
         layout = _layout(bare)
         if layout is None:
-            self._remarks().add("not_understood", number, _quoted(bare))
+            self._remarks().add("unknown_header", number, _quoted(bare))
+            if test:
+                test.layout = None
         elif not (test and test.directions):
             self._open_table(number, layout)
         return True
@@ -381,62 +385,67 @@ class _Reader:
             self._event(number, found.lastgroup or "", bare)
             return
         if ("ib_" in bare or "raw_ethernet_" in bare) and (command := _COMMAND.search(bare)):
+            self._command(command[0].strip().rstrip("& "))
+        elif bare.startswith("Version: ") and self.before.commands:
+            self._version(bare)
+        elif self.test:
+            self._inside(self.test, number, bare)
+
+    def _command(self, command: str) -> None:
+        """A command speaks of what follows; an open table may still go on below it."""
+        if self.test and not self.test.layout:
             self._finish()
-            if self.before.failed:
-                self._failed_alone()
-            self.before.commands.append(command[0].strip().rstrip("& "))
-            return
-        commands = self.before.commands
-        if bare.startswith("Version: ") and commands and re.search(r"-V|--version", commands[-1]):
-            self.version = bare[9:].strip()
-            commands.pop()
-        test = self.test
-        if test is None:
-            return
+        if self.before.failed:
+            self._failed_alone()
+        self.before.commands.append(command)
+
+    def _version(self, bare: str) -> None:
+        """What ``--version`` prints; it holds for all tests below."""
+        if re.search(r"-V|--version", self.before.commands[-1]):
+            self.version = bare.split()[1]
+            self.before.commands.pop()
+
+    def _inside(self, test: _Test, number: int, bare: str) -> None:
+        """A line of a test that is no row, no rule and no known text."""
+        remarks, digits = test.before.remarks, bare[0].isdigit()
         if bare in ("Local results:", "Remote results:"):
             test.directions, test.layout = True, None
-        elif test.directions and bare[0].isdigit():
-            test.before.remarks.add("direction_rows", number)
-        elif test.layout and not (test.dump and bare[0].isdigit()):
-            self._damage(test, number, bare)
-
-    def _damage(self, test: _Test, number: int, bare: str) -> None:
-        torn = bare[0].isdigit()
-        test.attempts += torn
-        test.before.remarks.add("torn_row" if torn else "not_understood", number, _quoted(bare))
+        elif test.directions and digits:
+            remarks.add("direction_rows", number)
+        elif test.layout and not (test.dump and digits):
+            test.attempts += digits
+            remarks.add("torn_row" if digits else "not_understood", number, _quoted(bare))
+        elif _ROW_LIKE.match(bare):
+            remarks.add("stray_row", number, _quoted(bare))
 
     def _event(self, number: int, name: str, bare: str) -> None:
-        """A text that the program prints for a reason."""
-        before = self.test.before if self.test else self.before
+        """A text that the program prints for a reason. What comes before its time speaks of the next test."""
+        test = self.test
         if name in ("early", "late"):
             self._failure(number, bare, late=name == "late")
         elif name in ("cuda", "rocm"):
-            if self.test and self.test.headers:  # after a table it speaks of the next test
-                self._finish()
-                before = self.before
+            before = test.before if test and not test.headers else self.before
             before.memory = name
             if gpu := _GPU.match(bare):
                 before.gpu = gpu[1] or gpu[2]
-        elif name == "clock":
-            before.calibrated = False
-        elif name == "teardown_error" and not (self.test and self.test.attempts):
+        elif name in ("clock", "cpu_frequency"):
+            before = test.before if test and not test.closed else self.before
+            before.calibrated = before.calibrated and name != "clock"
+            if name == "cpu_frequency":
+                before.remarks.add(name, number, _quoted(bare))
+        elif name == "teardown_error" and not (test and test.attempts):
             self._failure(number, bare, late=True)
-        elif name == "cpu_frequency" and self.test and self.test.closed:
-            self._finish()
-            self.before.remarks.add(name, number, _quoted(bare))
         elif name != "harmless":
-            before.remarks.add(name, number, _quoted(bare))
+            self._remarks().add(name, number, _quoted(bare))
 
     def _failure(self, number: int, bare: str, *, late: bool) -> None:
         """The open test failed, unless the text can only come from a program that reached no test."""
-        test = self.test
-        if test and "stopped" in test.before.remarks:
-            test.before.remarks.add("teardown_error", number, _quoted(bare))
+        if self.test and "stopped" in self.test.before.remarks:
+            self._remarks().add("teardown_error", number, _quoted(bare))
             return
-        if test and not late and test.headers:
+        if self.test and self.test.headers and (not late or self.before.commands):
             self._finish()
-            test = None
-        before = test.before if test else self.before
+        before = self.test.before if self.test else self.before
         before.failed = before.failed or number
         before.late = before.late or late
         before.certain = before.certain or bool(_OWN_FAILURE.match(bare))
@@ -538,8 +547,9 @@ def _row(test: _Test, layout: _Layout, number: int, found: re.Match[str]) -> Non
     if sample is not None:
         process = test.processes[-1]
         if test.shared:
-            process = min(test.processes, key=lambda p: p.sizes[sample.size_bytes])
-            process.sizes[sample.size_bytes] += 1
+            size = sample.size_bytes
+            process = min(test.processes, key=lambda p: p.rows.get(size, 0))
+            process.rows[size] = process.rows.get(size, 0) + 1
         process.samples.append(sample)
 
 
@@ -609,19 +619,14 @@ def _side(test: _Test, process: _Process, command: str | None) -> str | None:
     if not process.title.bidirectional:
         return side_by_depth(process.facts)
     # both ends of a bidirectional test print both depths; since 2013 every server prints the star box
-    return (_side_by_host(command) if command else None) or "client"
+    return "server" if command and _names_no_host(command) else "client"
 
 
-def _side_by_host(command: str) -> str | None:
-    """A client is given the host of its server as the last word of its command."""
-    words = command.split()
-    last, previous = words[-1], words[-2] if len(words) > 1 else ""
-    if last.startswith("-") or len(words) == 1:
-        return "server"
-    if re.fullmatch(r"[0-9]+(?:\.[0-9]+){3}|[0-9a-fA-F:]*:[0-9a-fA-F:.]+", last) or not previous.startswith("-"):
-        return "client"
-    takes_value = previous[1:2] not in _SWITCHES if not previous.startswith("--") else False
-    return "server" if takes_value and len(previous) == 2 else "client"
+def _names_no_host(command: str) -> bool:
+    """Whether the last word is an option or the value of one: only a client is given a host, as its last word."""
+    *before, last = command.split()
+    value = bool(before) and len(before[-1]) == 2 and before[-1][0] == "-" and before[-1][1] not in _SWITCHES
+    return not before or value or last.startswith("-") or last.isdigit()
 
 
 def _duration(command: str | None) -> float | None:
@@ -647,8 +652,9 @@ def _status(test: _Test, index: int, side: str | None) -> str:
 
 def _samples(test: _Test, process: _Process) -> tuple[Sample, ...]:
     """The rows of a process, without what the whole test shows not to be measured."""
-    samples, remarks, command = process.samples, test.before.remarks, test.before.command or ""
-    if test.kind == "latency" and (test.cycles or re.search(r"\s-\w*C\b|--report-cycles", command)):
+    samples, remarks = process.samples, test.before.remarks
+    asked = re.search(r"\s-\w*C\b|--report-cycles", "\n".join(test.before.commands))
+    if test.kind == "latency" and (test.cycles or asked):
         remarks.add("cycles", samples[0].line if samples else process.line)
         return tuple(Sample(s.line, s.size_bytes, iterations=s.iterations, tps=s.tps) for s in samples)
     idle = [s for s in samples if s.cpu_util_pct == 0]

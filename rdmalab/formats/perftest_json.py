@@ -30,7 +30,7 @@ NAME = "perftest-json"
 EXAMPLE = '"results": {"MsgSize": 65536, "n_iterations": 5000, "BW_average": 32.32, "MsgRate": 0.061639}'
 SIGNATURE = re.compile(rb'test_info"?[ \t]*:')
 
-_ANCHOR = re.compile(r'\{?\s*"?test_info"?\s*:')
+_ANCHOR = re.compile(r'(?:\{[ \t]*)?"?test_info"?[ \t]*:')
 _ITEM = re.compile(
     r'"?(?P<key>[A-Za-z][\w.]*(?: \w+)*)"?\s*:(?:\s*"(?P<quoted>[^"]*)"|\s*(?P<bare>[^\s,{}"]+)|)|(?P<brace>[{}])'
 )
@@ -149,6 +149,6 @@ def _sample(report: _Report, kind: str, remarks: Remarks) -> Sample | None:
     if kind == "latency":
         return latency_sample(None, row, remarks)
     if "average" not in row:  # --output=message_rate
-        rate, cpu = measured(row.get("rate"), None, remarks), measured(row.get("cpu"), None, remarks)
+        rate, cpu = (measured(row[k], None, remarks) if k in row else None for k in ("rate", "cpu"))
         return Sample(msg_rate_mpps=rate, cpu_util_pct=cpu)
     return bandwidth_sample(None, row, None, remarks)

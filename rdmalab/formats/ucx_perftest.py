@@ -127,7 +127,9 @@ def _run(table: _Table) -> tuple[Run, list[Note]]:
     samples: tuple[Sample, ...] = ()
     size = _size(table)
     if table.batch:
-        notes.append(Note(table.line, "batch_mode", "the rows of a batch file (-b) do not name their tests: not read"))
+        notes.append(
+            Note(table.line, "batch_mode", "The rows of a batch file (-b) do not name their tests and are not read.")
+        )
     elif table.csv and kind is None:
         notes += [Note(row.number, "test_unknown", _UNKNOWN_CSV) for row in table.finals]
     else:
@@ -145,7 +147,7 @@ def _run(table: _Table) -> tuple[Run, list[Note]]:
     ), notes  # fmt: skip
 
 
-_UNKNOWN_CSV = "the CSV does not say whether its test measures latency or bandwidth, so the row is not read"
+_UNKNOWN_CSV = "The CSV does not say whether its test measures latency or bandwidth, so the row is not read."
 
 
 def _program(name: str | None) -> str:
@@ -218,12 +220,17 @@ def _side(table: _Table) -> str | None:
 def _samples(table: _Table, kind: str | None, size: int | None) -> tuple[tuple[Sample, ...], list[Note]]:
     """The final row; a table has one. Of several nothing says which is the result."""
     if len(table.finals) > 1:
-        return (), [Note(row.number, "ambiguous_row", "one of several rows without a mark") for row in table.finals]
+        return (), [
+            Note(row.number, "ambiguous_row", "One of several rows without a mark: none is known to be the result.")
+            for row in table.finals
+        ]
     samples, notes = [], []
     for row in table.finals:
         values = _values(table, row.text.rstrip())
         if values is None:
-            notes.append(Note(row.number, "torn_row", f"the result row is not whole: {row.text.strip()[:120]}"))
+            notes.append(
+                Note(row.number, "torn_row", f"The result row is not whole and is left out: {row.text.strip()[:120]}")
+            )
         else:
             samples.append(_sample(row.number, values, kind, size, table.percentile))
     return tuple(samples), notes
@@ -277,13 +284,13 @@ def _doubts(
 ) -> Iterator[Note]:
     if samples and size is None:
         yield Note(
-            table.line, "size_unknown", "the client prints no message size; the server's log or the command does"
+            table.line, "size_unknown", "The client prints no message size; the server's log or the command does."
         )
     if samples and kind == "latency" and convention is None:
-        text = "the test is not named: a ping-pong prints half of the round trip, get and fetching atomics all of it"
+        text = "The test is not named: a ping-pong prints half of the round trip, get and fetching atomics all of it."
         yield Note(table.line, "convention_unknown", text)
     if table.progress and not table.finals:
-        yield Note(table.line, "no_final_row", f"{table.progress} progress rows without a final row are no result")
+        yield Note(table.line, "no_final_row", "The table has progress rows but no final row, and so no result.")
     if table.box and not table.width:
         told = ", ".join(f"{key}: {value}" for key, value in table.box.items() if key in ("Test", "Message size"))
-        yield Note(table.line, "server_box", f"the server prints no numbers, the client's log has them ({told})")
+        yield Note(table.line, "server_box", f"The server prints no numbers, the client's log has them ({told}).")
