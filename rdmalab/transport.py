@@ -127,7 +127,8 @@ def _by_connections(facts: Facts, kinds: dict[str, list[Hop]]) -> Transport:
     provider = " + ".join(facts.providers) or None if verdict == "ofi" else None
     lines = [facts.hop_lines[kinds[verdict][0]]]
     if verdict in ("ib", "roce"):
-        lines.append(facts.device_lines.get(kinds[verdict][0].process) or next(iter(facts.device_lines.values())))
+        own = facts.device_lines.get(kinds[verdict][0].process)
+        lines += [own] if own else list(facts.device_lines.values())[:1]
     lines += facts.providers.values() if verdict == "ofi" else ()
     lines += facts.fallbacks.values() if fallback else ()
     lines += [facts.hop_lines[hops[0]] for kind, hops in kinds.items() if kind != verdict]

@@ -97,12 +97,6 @@ class Remarks:
     def __contains__(self, code: str) -> bool:
         return code in self._found
 
-    def merge(self, other: "Remarks") -> None:
-        """Takes over all remarks of *other*."""
-        for code, (line, quote, count) in other._found.items():
-            self.add(code, line, quote)
-            self._found[code][2] += count - 1
-
     def notes(self) -> Iterator[Note]:
         """One note a code."""
         for code, (line, quote, count) in self._found.items():

@@ -69,8 +69,8 @@ class _Reader:
     counted: Counter[str] = field(default_factory=Counter)  # notes by code, also those not kept
     writers: dict[str, tuple[str, str]] = field(default_factory=dict)  # what stands before a level -> process, thread
     once: set[tuple[str, ...]] = field(default_factory=set)  # what was noted and is not said again
-    hosts: dict[str, int] = field(default_factory=dict)
     benign: tuple[int, int] = 0, 0  # number, first line
+    hosts: dict[str, int] = field(default_factory=dict)  # with the first line
     pointers: dict[tuple[str, str], str] = field(default_factory=dict)  # (process, comm 0x..) -> communicator
     starting: dict[tuple[str, str], str] = field(default_factory=dict)  # (process, thread) -> communicator
     of_process: dict[str, set[str]] = field(default_factory=dict)

@@ -648,16 +648,16 @@ def _operations(draft: _Draft, ranks: int | None) -> tuple[tuple[str, ...], str 
 
     A command that the columns contradict is another table's.
     """
+    if told := arithmetic.operation_of(draft.program or ""):
+        return (told,), "program line"
     deviation = bool(draft.layout and draft.layout.deviation)
     validated = draft.parameters.get("validation") != 0
     found = arithmetic.candidates(draft.samples, draft.printed, ranks, validated=validated, deviation=deviation)
-    told = (
-        (arithmetic.operation_of(draft.program or ""), "program line"),
+    for operation, evidence in (
         (command.operation_in(draft.command or ""), "command line"),
         (next((m[1] for _, t in draft.failures if (m := _SOURCE_FILE.search(t))), None), "failure line"),
-    )
-    for operation, evidence in told:
-        if operation and (evidence == "program line" or not found or operation in found):
+    ):
+        if operation and (not found or operation in found):
             return (operation,), evidence
     return found, "columns" if found else None
 

@@ -112,6 +112,7 @@ _SPLICE = re.compile(
     r"|Conflicting CPU frequency values detected: [0-9.]+ != [0-9.]+\. CPU Frequency is not max\.)"
 )
 _BELOW_HEADER = re.compile(r"\s*(?:[0-9]+\s+[0-9]|#|--)")
+_CYCLES = re.compile(r"\s-\w*C\b|--report-cycles")
 _ROW_LIKE = re.compile(r"[0-9]+\s+[0-9]+(?:\s+-?[0-9]+\.[0-9]+){2}")
 _SWITCHES = frozenset("abeghCFHNOPRUVzZ")  # short options of perftest that take no value
 
@@ -496,8 +497,9 @@ def _banner(test: _Test, bare: str) -> bool:
     process = test.newest
     if "address:" in bare and (found := _ADDRESS.match(bare)):
         test.end = found[1]
-        process.ends[test.end].append(_end(*found.groups()[1:]))
-        if re.fullmatch(r"(?:0x)?[0-9a-f]+", found[2]):  # else masked by its author
+        address = _address(found[2], found[3], found[4])
+        process.ends[test.end].append(address)
+        if address:
             process.facts.setdefault("LID", found[2])
         return True
     if "GID:" in bare and (found := _GID.match(bare)):
@@ -512,16 +514,18 @@ def _banner(test: _Test, bare: str) -> bool:
     return bool(facts)
 
 
-def _end(lid: str, qpn: str, psn: str) -> str:
+def _address(lid: str, qpn: str, psn: str) -> str:
     """The address of a queue pair as perftest writes it; empty when its author masked it (``0xxxxx``)."""
     try:
-        numbers = int(lid, 16), int(qpn, 16), int(psn, 16)
+        return f"LID {_hex(lid, 4)} QPN {_hex(qpn, 6)} PSN {_hex(psn, 6)}"
     except ValueError:
         return ""
-    return " ".join(
-        f"{name} {number:#0{width}x}" if number else f"{name} {'0' * width}"
-        for name, number, width in zip(("LID", "QPN", "PSN"), numbers, (4, 6, 6), strict=True)
-    )
+
+
+def _hex(text: str, width: int) -> str:
+    """Like C's ``%#0*x``, which writes a zero without ``0x``; versions differ in their widths."""
+    number = int(text, 16)
+    return f"{number:#0{width}x}" if number else "0" * width
 
 
 def _rule(test: _Test) -> None:
@@ -653,8 +657,7 @@ def _status(test: _Test, index: int, side: str | None) -> str:
 def _samples(test: _Test, process: _Process) -> tuple[Sample, ...]:
     """The rows of a process, without what the whole test shows not to be measured."""
     samples, remarks = process.samples, test.before.remarks
-    asked = re.search(r"\s-\w*C\b|--report-cycles", "\n".join(test.before.commands))
-    if test.kind == "latency" and (test.cycles or asked):
+    if test.kind == "latency" and (test.cycles or any(map(_CYCLES.search, test.before.commands))):
         remarks.add("cycles", samples[0].line if samples else process.line)
         return tuple(Sample(s.line, s.size_bytes, iterations=s.iterations, tps=s.tps) for s in samples)
     idle = [s for s in samples if s.cpu_util_pct == 0]
