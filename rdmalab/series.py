@@ -1,7 +1,8 @@
 """Like with like: which samples may stand beside each other, and what differs between them all the same.
 
-A *subject* is one measurand: a collective with its operation, type, reduction, root, ranks, nodes and placement; or a
-point-to-point test in one configuration; or a group of tests that the campaign file declares to measure the same.
+A *subject* is one measurand: a collective of one tool with its operation, type, reduction, root, ranks, nodes and
+placement; or a point-to-point test in one configuration; or a group of tests that the campaign file declares to
+measure the same.
 """
 
 from dataclasses import dataclass, fields
@@ -16,12 +17,29 @@ if TYPE_CHECKING:
     from rdmalab.lab import Lab
 
 # What must agree before two runs are put side by side; the rest is residue and is said beside the numbers.
-COLLECTIVE_KEY = ("operation", "dtype", "redop", "root", "ranks", "nodes", "placement")
-TEST_KEY = ("test", "bidirectional", "memory", "latency_convention", "connection", "queue_pairs", "streams")
-RESIDUE = (
-    "gpu_model", "library_version", "tool_version", "device", "mtu_bytes", "run_iterations", "warmup_iterations",
-    "iterations", "connection", "queue_pairs", "streams", "hosts",
+COLLECTIVE_KEY = (
+    "tool", "operation", "dtype", "redop", "root", "ranks", "communicator_ranks", "nodes", "placement",
+    "aggregated_iterations",
 )  # fmt: skip
+TEST_KEY = (
+    "test", "bidirectional", "memory", "latency_convention", "connection", "queue_pairs", "streams", "protocol", "side",
+    "reverse",
+)  # fmt: skip
+RESIDUE = (
+    "gpu_model", "library_version", "tool_version", "device", "mtu_bytes", "gid_index", "transport_gdr",
+    "run_iterations", "warmup_iterations", "iterations", "duration_s", "algorithm", "nccl_protocol", "connection",
+    "queue_pairs", "streams", "hosts",
+)  # fmt: skip
+
+# What a fabric is called that has no campaign file to name it: its family.
+FAMILY_LABELS = {
+    "tcp": "TCP", "iwarp": "iWARP", "roce": "RoCE", "softroce": "Soft-RoCE", "infiniband": "InfiniBand", "efa": "EFA",
+    "slingshot": "Slingshot", "nvlink": "NVLink", "xgmi": "xGMI", "hccs": "HCCS", "pcie": "PCIe", "ethernet": "Ethernet",
+    "unknown": "Unknown fabric",
+}  # fmt: skip
+
+# iperf3 --bidir prints one run a direction: both are one invocation, and one run of the statistics.
+BOTH_DIRECTIONS = "(tool = 'iperf3' AND coalesce(bidirectional, false))"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +70,14 @@ class Selection:
         for f in fields(self):
             if not getattr(self, f.name):
                 object.__setattr__(self, f.name, None)
+        if isinstance(self.fabrics, str):
+            object.__setattr__(self, "fabrics", [name.strip() for name in self.fabrics.split(",")])
+
+    @property
+    def filters(self) -> dict[str, str]:
+        """The parameters that leave measurements out, as texts."""
+        names = ("operation", "dtype", "ranks", "placement", "size_min", "size_max")
+        return {name: str(value) for name in names if (value := getattr(self, name)) is not None}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,13 +85,16 @@ class Subject:
     """One measurand. ``tests`` holds the test of every fabric where they are not the same one."""
 
     kind: str
+    tool: str | None = None
     operation: str | None = None
     dtype: str | None = None
     redop: str | None = None
     root: int | None = None
     ranks: int | None = None
+    communicator_ranks: int | None = None  # where the ranks form several communicators
     nodes: int | None = None
     placement: str | None = None
+    aggregated_iterations: int | None = None  # where an iteration launches several operations
     test: str | None = None
     bidirectional: bool | None = None
     memory: str | None = None
@@ -73,6 +102,9 @@ class Subject:
     connection: str | None = None
     queue_pairs: int | None = None
     streams: int | None = None
+    protocol: str | None = None  # TCP, UDP
+    side: str | None = None  # the end that printed, where nothing tells which client belongs to which server
+    reverse: bool | None = None  # the server sent
     tests: tuple[tuple[str, str], ...] = ()
 
     @property
@@ -84,6 +116,15 @@ class Subject:
     def lower_is_better(self) -> bool:
         """Whether a smaller value is the faster one."""
         return self.metric != "bw_avg_gbit_s"
+
+    @property
+    def unknown(self) -> str | None:
+        """What the logs leave open, so that nothing may stand beside it: ``operation``, ``test`` or ``convention``."""
+        if self.kind == "collective":
+            return None if self.operation else "operation"
+        if self.test == "ucx_perftest":  # a client that does not name its test
+            return "test"
+        return "convention" if self.kind == "latency" and not self.latency_convention else None
 
 
 def fabrics_of(lab: "Lab", selection: Selection) -> "pl.DataFrame":
@@ -97,7 +138,7 @@ def fabrics_of(lab: "Lab", selection: Selection) -> "pl.DataFrame":
 
     campaign = lab.the_campaign(selection.campaign)
     known = lab.sql(
-        """SELECT r.fabric, any_value(coalesce(f.label, r.fabric)) AS label,
+        """SELECT r.fabric, any_value(f.label) AS label,
                   any_value(r.fabric_family) AS fabric_family,
                   any_value(f.link_rate_gbit_s) AS link_rate_gbit_s, any_value(f.ports_per_node) AS ports_per_node,
                   any_value(f.mtu_bytes) AS mtu_bytes, any_value(f.nic) AS nic,
@@ -107,34 +148,60 @@ def fabrics_of(lab: "Lab", selection: Selection) -> "pl.DataFrame":
         c=campaign,
     )
     names = known["fabric"].to_list()
+    known = known.with_columns(label=pl.Series(_labels(names, known["label"].to_list()), dtype=pl.String))
     wanted = list(selection.fabrics or [n for n in names if n != "unknown"] or names)
     for name in [*wanted, *([selection.baseline] if selection.baseline else [])]:
         if name not in names:
-            raise UsageError(f"no fabric '{name}' in campaign '{campaign}'; it has: {', '.join(names)}.{did_you_mean(name, names)}")
-    if selection.baseline:
-        wanted = [selection.baseline, *(n for n in wanted if n != selection.baseline)]
+            raise UsageError(
+                f"no run of a fabric '{name}' in campaign '{campaign}'; it has: {', '.join(names)}.{did_you_mean(name, names)}"
+            )
+    wanted = list(dict.fromkeys([selection.baseline, *wanted] if selection.baseline else wanted))
     order = pl.DataFrame({"fabric": wanted})
     return order.join(known, on="fabric", how="left", maintain_order="left")
 
 
+def _labels(names: list[str], stated: list[str | None]) -> list[str]:
+    """The words for every fabric: never empty, on one line, and no two alike."""
+    labels = [" ".join((s or "").split()) or FAMILY_LABELS.get(n, n) for n, s in zip(names, stated, strict=True)]
+    return [f"{x} ({n})" if labels.count(x) > 1 else x for n, x in zip(names, labels, strict=True)]
+
+
+def elsewhere(lab: "Lab", campaign: str, fabrics: list[str]) -> dict[str, int]:
+    """Label → number of runs of every fabric of the campaign that is not among *fabrics*; 0 where it has none."""
+    frame = lab.sql(
+        """SELECT fabric, any_value(label) AS label, sum(n)::BIGINT AS runs FROM (
+               SELECT fabric, NULL AS label, 1 AS n FROM runs WHERE campaign = $c
+               UNION ALL SELECT fabric, label, 0 FROM fabrics WHERE campaign = $c)
+           WHERE NOT list_contains($f, fabric) GROUP BY fabric ORDER BY fabric""",
+        c=campaign, f=fabrics,
+    )  # fmt: skip
+    return dict(zip(_labels(frame["fabric"].to_list(), frame["label"].to_list()), frame["runs"], strict=True))
+
+
 def points(lab: "Lab", selection: Selection, fabrics: list[str]) -> "pl.DataFrame":
     """
-    One row a run, measurand and message size, with the fields of the keys and of the residue.
+    One row a run, measurand and message size, with the fields of the keys and of the residue, numbered in ``row``.
 
-    A run that measured the same size several times (cycles) counts once, with its median.
+    A run that measured the same size several times (cycles) counts once, with its median; the two directions of one
+    iperf3 invocation count once, added up.
     """
-    return lab.sql(
-        """SELECT fabric, kind, coalesce(program, tool) AS test, operation, dtype, redop, root, ranks, nodes, placement, bidirectional,
-                  memory, latency_convention, connection, queue_pairs, streams, gpu_model, library_version,
-                  tool_version, device, mtu_bytes, run_iterations, warmup_iterations, list_sort(hosts) AS hosts,
+    frame = lab.sql(
+        f"""SELECT fabric, kind, tool, coalesce(program, tool) AS test, operation, dtype, redop, root, ranks,
+                  nullif(communicator_ranks, ranks) AS communicator_ranks, nodes, placement,
+                  nullif(aggregated_iterations, 1) AS aggregated_iterations, bidirectional, memory, latency_convention,
+                  connection, queue_pairs, streams, run_protocol AS protocol,
+                  CASE WHEN kind <> 'collective' AND tool <> 'perftest' THEN side END AS side,
+                  EXISTS (FROM notes n WHERE n.log_id = s.log_id AND n.line = s.run_line AND n.code = 'reverse') AS reverse,
+                  gpu_model, library_version, tool_version, device, mtu_bytes, gid_index, transport_gdr, run_iterations,
+                  warmup_iterations, duration_s, list_sort(hosts) AS hosts,
                   run_id, path, sha256, size_bytes, any_value(limit_gbyte_s) AS limit_gbyte_s,
                   any_value(limit_formula) AS limit_formula, any_value(limit_missing) AS limit_missing, min(line) AS line,
-                  any_value(iterations) AS iterations, median(time_us) AS time_us, median(busbw_gbyte_s) AS busbw_gbyte_s,
-                  median(bw_avg_gbit_s) AS bw_avg_gbit_s, median(lat_typical_us) AS lat_typical_us,
-                  median(utilization_pct) AS utilization_pct
-           FROM results
-           WHERE campaign = $campaign AND list_contains($fabrics, fabric)
-             AND coalesce(size_bytes > 0, true)  -- a row of size 0 moves nothing
+                  any_value(iterations) AS iterations, any_value(algorithm) AS algorithm,
+                  any_value(protocol) AS nccl_protocol, median(time_us) AS time_us,
+                  median(busbw_gbyte_s) AS busbw_gbyte_s, median(lat_typical_us) AS lat_typical_us,
+                  {_total("bw_avg_gbit_s")} AS bw_avg_gbit_s, {_total("utilization_pct")} AS utilization_pct
+           FROM (SELECT * REPLACE ({unit("run_line")} AS run_id) FROM results WHERE campaign = $campaign) s
+           WHERE list_contains($fabrics, fabric)
              AND coalesce(size_bytes >= $low, true) AND coalesce(size_bytes <= $high, true)
              AND (kind <> 'collective' OR (coalesce(operation = $operation, $operation IS NULL)
                   AND coalesce(dtype = $dtype, $dtype IS NULL) AND coalesce(ranks = $ranks, $ranks IS NULL)
@@ -144,6 +211,18 @@ def points(lab: "Lab", selection: Selection, fabrics: list[str]) -> "pl.DataFram
         high=_size(selection.size_max), operation=selection.operation, dtype=selection.dtype,
         ranks=selection.ranks, placement=selection.placement,
     )  # fmt: skip
+    return frame.with_row_index("row")
+
+
+def unit(line: str) -> str:
+    """SQL for the run of the statistics: the run itself, or the first of the two directions of one invocation."""
+    return f"CASE WHEN {BOTH_DIRECTIONS} THEN min(run_id) OVER (PARTITION BY log_id, {line}) ELSE run_id END"
+
+
+def _total(column: str) -> str:
+    """SQL for a bandwidth of one run: the median of its cycles, or both directions added up."""
+    added = f"CASE WHEN count({column}) = 2 THEN sum({column}) END"
+    return f"CASE WHEN bool_or({BOTH_DIRECTIONS}) THEN {added} ELSE median({column}) END"
 
 
 def _size(value: int | str | None) -> int | None:
@@ -154,22 +233,43 @@ def _size(value: int | str | None) -> int | None:
 
 
 def subjects(frame: "pl.DataFrame") -> "list[tuple[Subject, pl.DataFrame]]":
-    """Splits points into measurands, each with its rows; those with most fabrics and most rows come first."""
+    """
+    Splits points into measurands, each with its rows; those with most fabrics and most rows come first.
+
+    Rows without a value of the metric are none, see :func:`without_value`.
+    """
     import polars as pl
 
     found: list[tuple[Subject, pl.DataFrame]] = []
-    for kind, key in (("collective", COLLECTIVE_KEY), ("latency", TEST_KEY), ("bandwidth", TEST_KEY)):
-        part = frame.filter(pl.col("kind") == kind)
-        part = part.filter(pl.col(Subject(kind=kind).metric).is_not_null()).with_columns(size_declared=False)
-        for values, rows in part.group_by(key, maintain_order=True):
-            found.append((Subject(kind=kind, **dict(zip(key, values, strict=True))), rows))
+    for kind in ("collective", "latency", "bandwidth"):
+        found += _split(kind, frame.filter((pl.col("kind") == kind) & pl.col(Subject(kind=kind).metric).is_not_null()))
     return sorted(found, key=lambda item: (-item[1]["fabric"].n_unique(), -item[1].height))
+
+
+def without_value(frame: "pl.DataFrame") -> "list[tuple[Subject, pl.DataFrame]]":
+    """The measurands whose rows lack what would be compared; message rates are compared nowhere."""
+    import polars as pl
+
+    found: list[tuple[Subject, pl.DataFrame]] = []
+    for kind in sorted(set(frame["kind"])):
+        part = frame.filter(pl.col("kind") == kind)
+        found += _split(kind, part if kind == "message_rate" else part.filter(pl.col(Subject(kind=kind).metric).is_null()))
+    return found
+
+
+def _split(kind: str, part: "pl.DataFrame") -> "list[tuple[Subject, pl.DataFrame]]":
+    import polars as pl
+
+    key = COLLECTIVE_KEY if kind == "collective" else TEST_KEY
+    part = part.with_columns(size_declared=pl.lit(False))
+    groups = part.group_by(key, maintain_order=True)
+    return [(Subject(kind=kind, **dict(zip(key, values, strict=True))), rows) for values, rows in groups]
 
 
 def declared_same(frame: "pl.DataFrame", same: "pl.DataFrame", fabrics: list[str]) -> "list[tuple[Subject, pl.DataFrame]]":
     """
     Measurands that the campaign file puts together across tools: per fabric the first listed test that has runs, in
-    its most frequent configuration. Tests that all fabrics share are compared by :func:`subjects` already.
+    one configuration a test. Tests that all fabrics share are compared by :func:`subjects` already.
 
     Args:
         same: Rows of the campaign's ``[[same]]`` tables: measures, tests, size_bytes.
@@ -178,38 +278,44 @@ def declared_same(frame: "pl.DataFrame", same: "pl.DataFrame", fabrics: list[str
 
     found = []
     for entry in same.iter_rows(named=True):
-        part = frame.filter((pl.col("kind") == entry["measures"]) & ~pl.col("bidirectional").fill_null(False))
-        part = part.with_columns(size_declared=pl.col("size_bytes").is_null())
-        chosen = [rows for f in fabrics if (rows := _side(part.filter(pl.col("fabric") == f), entry)) is not None]
-        tests = tuple((rows["fabric"][0], rows["test"][0]) for rows in chosen)
-        conventions = {rows["latency_convention"][0] for rows in chosen}
+        rows = _declared(frame, entry, fabrics)
+        here = [f for f in fabrics if f in set(rows["fabric"])]
+        tests = tuple((f, str(rows.filter(pl.col("fabric") == f)["test"][0])) for f in here)
+        conventions = set(rows["latency_convention"])
         if len({t for _, t in tests}) > 1 and len(conventions) == 1:
-            rows = pl.concat(chosen)
             if entry["size_bytes"]:
                 rows = rows.with_columns(pl.col("size_bytes").fill_null(entry["size_bytes"]))
             found.append((Subject(kind=entry["measures"], tests=tests, latency_convention=conventions.pop()), rows))
     return found
 
 
-def _side(rows: "pl.DataFrame", entry: dict[str, Any]) -> "pl.DataFrame | None":
-    """The rows of one fabric for a declared group: first listed test, commonest configuration."""
+def clashing(frame: "pl.DataFrame", same: "pl.DataFrame", fabrics: list[str]) -> set[str]:
+    """Tests that the campaign file puts together although they print latencies of different conventions."""
+    chosen = [_declared(frame, entry, fabrics) for entry in same.iter_rows(named=True)]
+    return {t for rows in chosen if len(set(rows["latency_convention"])) > 1 for t in rows["test"]}
+
+
+def _declared(frame: "pl.DataFrame", entry: dict[str, Any], fabrics: list[str]) -> "pl.DataFrame":
+    """The rows of a declared group: per fabric the first listed test, per test the commonest configuration."""
     import polars as pl
 
-    metric = Subject(kind=entry["measures"]).metric
-    for test in entry["tests"]:
-        part = rows.filter((pl.col("test") == test) & pl.col(metric).is_not_null())
-        if not part.is_empty():
-            configurations = sorted(
-                (group for _, group in part.group_by(TEST_KEY, maintain_order=True)), key=lambda g: -g["run_id"].n_unique()
-            )
-            return configurations[0]
-    return None
+    measured = pl.col(Subject(kind=entry["measures"]).metric).is_not_null()
+    part = frame.filter((pl.col("kind") == entry["measures"]) & measured & ~pl.col("bidirectional").fill_null(False))
+    part = part.with_columns(size_declared=pl.col("size_bytes").is_null())
+    has = {f: set(part.filter(pl.col("fabric") == f)["test"]) for f in fabrics}
+    first = {f: next((t for t in entry["tests"] if t in has[f]), None) for f in fabrics}
+    chosen = [part.clear()]
+    for test in dict.fromkeys(t for t in first.values() if t):
+        rows = part.filter((pl.col("test") == test) & pl.col("fabric").is_in([f for f in fabrics if first[f] == test]))
+        configurations = [group for _, group in rows.group_by(TEST_KEY, maintain_order=True)]
+        chosen.append(max(configurations, key=lambda g: (g["fabric"].n_unique(), g["run_id"].n_unique())))
+    return pl.concat(chosen)
 
 
 def residue(rows: "pl.DataFrame") -> dict[str, dict[str, list[Any]]]:
     """Field → fabric → values, for every field of RESIDUE in which runs of one measurand differ."""
     out: dict[str, dict[str, list[Any]]] = {}
-    rows = _common_sizes(rows)
+    rows = _shared_sizes(rows)
     for name in RESIDUE:
         by_fabric: dict[str, list[Any]] = {}
         for (fabric,), part in rows.group_by(["fabric"], maintain_order=True):
@@ -220,11 +326,11 @@ def residue(rows: "pl.DataFrame") -> dict[str, dict[str, list[Any]]]:
     return out
 
 
-def _common_sizes(rows: "pl.DataFrame") -> "pl.DataFrame":
-    """The rows at sizes that all fabrics here measured: only those are compared."""
+def _shared_sizes(rows: "pl.DataFrame") -> "pl.DataFrame":
+    """The rows at sizes that two fabrics measured: only those are compared."""
     import polars as pl
 
-    shared = rows.group_by("size_bytes").agg(pl.col("fabric").n_unique()).filter(pl.col("fabric") == rows["fabric"].n_unique())
+    shared = rows.group_by("size_bytes").agg(pl.col("fabric").n_unique()).filter(pl.col("fabric") > 1)
     return rows.filter(pl.col("size_bytes").is_in(shared["size_bytes"].to_list(), nulls_equal=True))
 
 

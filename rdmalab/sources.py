@@ -17,18 +17,17 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from typing import BinaryIO, cast
+from functools import partial
+from pathlib import Path, PurePosixPath
+from typing import Any, BinaryIO
 
 _CHUNK = 4 << 20  # bytes; a literal-first scan of 4 MiB pieces is as fast as one over a mapped file
 _KEEP = 32 << 20  # a text up to this size is held in memory and read once
-_OPENERS: dict[str, Callable[[BinaryIO], BinaryIO]] = {
-    ".gz": lambda raw: cast(BinaryIO, gzip.GzipFile(fileobj=raw)),
-    ".xz": lambda raw: cast(BinaryIO, lzma.LZMAFile(raw)),
-    ".bz2": lambda raw: cast(BinaryIO, bz2.BZ2File(raw)),
-}
+_OPENERS: dict[str, Callable[[Any, str], Any]] = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
 _TAR_ENDINGS = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2", ".tbz2")
 _UTF16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+_MARK = "\ufeff".encode()
+_UNREADABLE = (OSError, EOFError, lzma.LZMAError, zlib.error, tarfile.TarError, zipfile.BadZipFile, RuntimeError)
 
 
 class Text:
@@ -50,7 +49,8 @@ class Text:
         self.sha256 = digest.hexdigest()
         self._encoding = _encoding_of(start)
         if self.size_bytes == len(start):
-            self._data = _to_utf8(start, self._encoding)
+            data = start.decode(self._encoding, errors="replace").encode() if self._encoding else start
+            self._data = data.removeprefix(_MARK)
 
     @classmethod
     def of(cls, content: str | bytes, path: str = "-") -> "Text":
@@ -64,20 +64,30 @@ class Text:
             yield 1, self._data
             return
         number, rest = 1, b""
+        for block in self._blocks():
+            block = rest + block
+            cut = block.rfind(b"\n") + 1
+            block, rest = block[:cut], block[cut:]
+            if block:
+                yield number, block
+                number += block.count(b"\n")
+            if len(rest) > _KEEP:  # one line of 32 MiB is no line of a log: cut it rather than hold gigabytes
+                yield number, rest
+                rest = b""
+        if rest:
+            yield number, rest
+
+    def _blocks(self) -> Iterator[bytes]:
+        """The content in pieces of any length, encoded as UTF-8 where it is UTF-16; without a byte order mark."""
         decoder = codecs.getincrementaldecoder(self._encoding)(errors="replace") if self._encoding else None
         with self._opener() as stream:
+            first = True
             while block := stream.read(_CHUNK):
-                block = rest + (decoder.decode(block).encode() if decoder else block)
-                cut = block.rfind(b"\n") + 1
-                block, rest = block[:cut], block[cut:]
-                if block:
-                    yield number, block
-                    number += block.count(b"\n")
-                if len(rest) > _KEEP:  # one line of 32 MiB is no line of a log: cut it rather than hold gigabytes
-                    yield number, rest
-                    rest = b""
-            if rest:
-                yield number, rest
+                block = decoder.decode(block).encode() if decoder else block
+                yield block.removeprefix(_MARK) if first else block
+                first = False
+        if decoder:
+            yield decoder.decode(b"", final=True).encode()
 
     def lines(self) -> Iterator[tuple[int, str]]:
         """Yields (line number from 1, text without its line end). Bytes that are no UTF-8 are read as latin-1."""
@@ -86,11 +96,8 @@ class Text:
                 text = chunk.decode("utf-8")
             except UnicodeDecodeError:
                 text = "\n".join(_decode_line(raw) for raw in chunk.split(b"\n"))
-            if number == 1:
-                text = text.removeprefix("\ufeff")
-            body = text[:-1] if text.endswith("\n") else text
-            if body or text:
-                yield from enumerate(body.split("\n"), number)
+            if text:
+                yield from enumerate(text.removesuffix("\n").split("\n"), number)
 
 
 def _decode_line(raw: bytes) -> str:
@@ -112,10 +119,6 @@ def _encoding_of(start: bytes) -> str | None:
     if even > 0.8 * half and odd < 0.1 * half:
         return "utf-16-be"
     return None
-
-
-def _to_utf8(data: bytes, encoding: str | None) -> bytes:
-    return data.decode(encoding, errors="replace").removeprefix("\ufeff").encode() if encoding else data
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,17 +160,24 @@ def texts(path: str | Path) -> Iterator[Text | Skipped]:
     try:
         if str(path) == "-":
             yield Text.of(sys.stdin.buffer.read(), "-")
-        elif name.endswith((*_TAR_ENDINGS, ".zip")):
-            yield from _members(path)
+        elif name.endswith(".zip"):
+            yield from _zip_members(path)
+        elif name.endswith(_TAR_ENDINGS):
+            yield from _tar_members(path)
+        elif name.endswith(".zst"):
+            yield Skipped(str(path), "zstd is not read; decompress it first")
         else:
-            wrap = _OPENERS.get(path.suffix.lower(), lambda raw: raw)
-            yield Text(str(path), lambda: wrap(path.open("rb")), path.stat().st_mtime_ns)
-    except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
+            opener = _OPENERS.get(path.suffix.lower(), open)
+            yield Text(str(path), lambda: opener(path, "rb"), path.stat().st_mtime_ns)
+    except _UNREADABLE as error:
         yield Skipped(str(path), _reason(error))
 
 
 def _walk(path: Path) -> Iterator[File | Skipped]:
     try:
+        if (shown := _printable(str(path))) != str(path):
+            yield Skipped(shown, "its name is not UTF-8; rename it")
+            return
         status = path.stat()
         if stat.S_ISDIR(status.st_mode):
             for child in sorted(path.iterdir()):
@@ -181,26 +191,43 @@ def _walk(path: Path) -> Iterator[File | Skipped]:
         yield Skipped(str(path), _reason(error))
 
 
-def _members(path: Path) -> Iterator[Text | Skipped]:
-    """Members are read while the archive is open, one at a time: a compressed tar cannot be entered in the middle."""
-    modified_ns = path.stat().st_mtime_ns
+# Members are read while the archive is open, one at a time: a compressed tar cannot be entered in the middle.
+
+
+def _zip_members(path: Path) -> Iterator[Text | Skipped]:
+    with zipfile.ZipFile(path) as archive:
+        for info in archive.infolist():
+            if not info.is_dir():
+                yield from _member(path, info.filename, partial(archive.read, info))
+
+
+def _tar_members(path: Path) -> Iterator[Text | Skipped]:
+    with tarfile.open(path) as archive:
+        for info in archive:
+            if info.isfile() and (stream := archive.extractfile(info)):
+                yield from _member(path, info.name, stream.read)
+
+
+def _member(path: Path, name: str, read: Callable[[], bytes]) -> Iterator[Text | Skipped]:
+    """One member, decompressed if its name says so; hidden ones are left out as in folders."""
+    inside = PurePosixPath(_printable(name))
+    if any(part.startswith(".") and part != ".." for part in inside.parts):
+        return
+    opener = _OPENERS.get(inside.suffix.lower(), _as_it_is)
     try:
-        if path.name.lower().endswith(".zip"):
-            with zipfile.ZipFile(path) as archive:
-                for info in archive.infolist():
-                    if not info.is_dir():
-                        yield _member(path, info.filename, archive.read(info), modified_ns)
-        else:
-            with tarfile.open(path) as tar:
-                for member in tar:
-                    if member.isfile() and (stream := tar.extractfile(member)):
-                        yield _member(path, member.name, stream.read(), modified_ns)
-    except (tarfile.TarError, zipfile.BadZipFile, RuntimeError) as error:
-        yield Skipped(str(path), f"damaged archive: {error}")
+        content = read()
+        yield Text(f"{path}!{inside}", lambda: opener(io.BytesIO(content), "rb"), path.stat().st_mtime_ns)
+    except _UNREADABLE as error:
+        yield Skipped(f"{path}!{inside}", _reason(error))
 
 
-def _member(path: Path, name: str, content: bytes, modified_ns: int) -> Text:
-    return Text(f"{path}!{name}", lambda: io.BytesIO(content), modified_ns)
+def _as_it_is(raw: BinaryIO, _mode: str) -> BinaryIO:
+    return raw
+
+
+def _printable(name: str) -> str:
+    """A name as UTF-8; bytes that are none become the replacement sign."""
+    return os.fsencode(name).decode("utf-8", errors="replace")
 
 
 def _reason(error: Exception) -> str:

@@ -9,6 +9,7 @@ Tables live in the schema ``raw``; analysts use the views ``logs, runs, samples,
 
 import contextlib
 import fcntl
+import glob
 import json
 import os
 import shutil
@@ -20,7 +21,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from rdmalab.errors import StoreError, UsageError
 from rdmalab.model import Note, Reading, Run, Sample
@@ -94,81 +95,91 @@ TABLES: dict[str, dict[str, str]] = {
 LOG_TABLES = ("logs", "runs", "samples", "readings", "notes")
 
 
+# The analyst's world. {run}, {sample} and {run_in_results} are filled in from TABLES, so that a new column of a record
+# appears in its view by itself.
+_VIEWS = {
+    "logs": """
+        SELECT l.log_id, l.sha256, p.path, p.paths, l.size_bytes, l.formats, l.status, l.transport_verdict,
+               l.transport_gdr, l.transport_fallback, l.transport_fallback_reason, l.transport_provider,
+               l.transport_evidence, l.reader, m.campaigns
+        FROM raw.logs l
+        LEFT JOIN (SELECT log_id, min(path) AS path, count(*) AS paths
+                   FROM raw.paths GROUP BY log_id) p USING (log_id)
+        LEFT JOIN (SELECT log_id, list_sort(list(DISTINCT campaign)) AS campaigns
+                   FROM raw.members GROUP BY log_id) m USING (log_id)""",
+    "runs": """
+        SELECT *, CASE
+            WHEN status <> 'complete' THEN status
+            WHEN rows = 0 THEN 'no rows'
+            WHEN coalesce(out_of_bounds, 0) > 0 OR wrong_rows > 0 THEN 'wrong data'
+            WHEN kind = 'collective' AND ranks IS NULL THEN 'number of ranks not known'
+            WHEN kind = 'collective' AND coalesce(communicator_ranks, ranks) < 2
+                 THEN 'one rank: no fabric was measured'
+            WHEN refused_because IS NOT NULL THEN refused_because
+            WHEN pair_run_id <> run_id THEN 'other end of ' || pair_run_id || ', counted there'
+        END AS excluded_because
+        FROM (
+        SELECT m.campaign, m.fabric, m.fabric_family, m.fabric_evidence,
+               {run},
+               CASE WHEN starts_with(m.declared_program, r.program || ' ') THEN m.declared_program
+                    ELSE coalesce(r.program, m.declared_program) END AS program,
+               coalesce(r.ranks, m.declared_ranks) AS ranks,
+               coalesce(r.operation, m.declared_operation) AS operation,
+               coalesce(r.latency_convention, m.declared_latency_convention) AS latency_convention,
+               m.declared_size_bytes,
+               r.fabric AS fabric_printed, r.transport AS transport_printed,
+               l.transport_verdict, l.transport_gdr, l.transport_fallback, m.path, l.sha256, m.declared,
+               m.limit_gbyte_s, m.limit_formula, m.limit_source, m.limit_missing,
+               CASE WHEN r.pair_key IS NOT NULL THEN
+                    first_value(r.run_id) OVER (
+                        PARTITION BY m.campaign, coalesce(r.pair_key, r.run_id)
+                        ORDER BY r.status = 'complete' DESC, r.rows DESC, r.side = 'client' DESC, r.run_id)
+               END AS pair_run_id,
+               m.refused_because
+        FROM raw.runs r JOIN raw.members m USING (run_id) JOIN raw.logs l ON l.log_id = r.log_id)""",
+    "samples": """
+        SELECT s.*, m.campaigns FROM raw.samples s
+        LEFT JOIN (SELECT run_id, list_sort(list(DISTINCT campaign)) AS campaigns
+                   FROM raw.members GROUP BY run_id) m USING (run_id)""",
+    "readings": "SELECT d.* FROM raw.readings d",
+    "notes": "SELECT n.* FROM raw.notes n",
+    "fabrics": """
+        SELECT f.*, c.title, c.customer, c.synthetic, coalesce(n.runs, 0) AS runs, coalesce(n.used, 0) AS runs_used
+        FROM raw.fabrics f
+        LEFT JOIN raw.campaigns c USING (campaign)
+        LEFT JOIN (SELECT campaign, fabric, count(*) AS runs, count(*) FILTER (excluded_because IS NULL) AS used
+                   FROM runs GROUP BY campaign, fabric) n USING (campaign, fabric)
+        ORDER BY f.campaign, f.ordinal""",
+    "results": """
+        SELECT r.campaign, r.fabric, r.fabric_family, s.run_id, s.log_id, s.ordinal,
+               r.operation, r.ranks, r.program, r.latency_convention,
+               coalesce(s.size_bytes, r.declared_size_bytes) AS size_bytes,
+               {sample},
+               {run_in_results},
+               r.transport_printed, r.transport_verdict, r.transport_gdr, r.transport_fallback, r.path, r.sha256,
+               r.limit_gbyte_s, r.limit_formula, r.limit_source, r.limit_missing,
+               100 * coalesce(s.busbw_gbyte_s, s.bw_avg_gbit_s / 8) / r.limit_gbyte_s AS utilization_pct
+        FROM raw.samples s
+        JOIN runs r USING (run_id)
+        WHERE r.excluded_because IS NULL""",
+}
+
+
 def _views() -> dict[str, str]:
-    """The analyst's world. Derived from TABLES so that a column of a record appears in its view by itself."""
     filled = ("ranks", "operation", "program", "latency_convention")  # from [[facts]] where the log is silent
     run = [c for c in TABLES["runs"] if c not in ("pair_key", "fabric", "fabric_evidence", "transport", *filled)]
     sample = [c for c in TABLES["samples"] if c not in ("run_id", "log_id", "ordinal", "size_bytes")]
-    renamed = {"line": "run_line", "status": "run_status"}
-    run_in_results = ", ".join(
-        f"r.{c}" + (f" AS {renamed.get(c, 'run_' + c)}" if c in sample or c in renamed else "")
-        for c in run
-        if c not in ("run_id", "log_id", "ordinal", "rows", "wrong_rows", "command")
-    )
-    return {
-        "logs": """
-            SELECT l.log_id, l.sha256, p.path, p.paths, l.size_bytes, l.formats, l.status, l.transport_verdict,
-                   l.transport_gdr, l.transport_fallback, l.transport_fallback_reason, l.transport_provider,
-                   l.transport_evidence, l.reader, m.campaigns
-            FROM raw.logs l
-            LEFT JOIN (SELECT log_id, min(path) AS path, count(*) AS paths FROM raw.paths GROUP BY log_id) p USING (log_id)
-            LEFT JOIN (SELECT log_id, list_sort(list(DISTINCT campaign)) AS campaigns FROM raw.members GROUP BY log_id) m
-                   USING (log_id)""",
-        "runs": f"""
-            SELECT *, CASE
-                WHEN status <> 'complete' THEN status
-                WHEN rows = 0 THEN 'no rows'
-                WHEN coalesce(out_of_bounds, 0) > 0 OR wrong_rows > 0 THEN 'wrong data'
-                WHEN kind = 'collective' AND ranks IS NULL THEN 'number of ranks not known'
-                WHEN kind = 'collective' AND coalesce(communicator_ranks, ranks) < 2
-                     THEN 'one rank: no fabric was measured'
-                WHEN refused_because IS NOT NULL THEN refused_because
-                WHEN pair_run_id <> run_id THEN 'other end of ' || pair_run_id || ', counted there'
-            END AS excluded_because
-            FROM (
-            SELECT m.campaign, m.fabric, m.fabric_family, m.fabric_evidence,
-                   {", ".join("r." + c for c in run)},
-                   coalesce(m.declared_program, r.program) AS program,
-                   coalesce(r.ranks, m.declared_ranks) AS ranks,
-                   coalesce(r.operation, m.declared_operation) AS operation,
-                   coalesce(r.latency_convention, m.declared_latency_convention) AS latency_convention,
-                   m.declared_size_bytes,
-                   r.fabric AS fabric_printed, r.transport AS transport_printed,
-                   l.transport_verdict, l.transport_gdr, l.transport_fallback, m.path, l.sha256, m.declared,
-                   m.limit_gbyte_s, m.limit_formula, m.limit_source, m.limit_missing,
-                   CASE WHEN r.pair_key IS NOT NULL THEN
-                        first_value(r.run_id) OVER (
-                            PARTITION BY m.campaign, coalesce(r.pair_key, r.run_id)
-                            ORDER BY r.status = 'complete' DESC, r.rows DESC, r.side = 'client' DESC, r.run_id)
-                   END AS pair_run_id,
-                   m.refused_because
-            FROM raw.runs r JOIN raw.members m USING (run_id) JOIN raw.logs l ON l.log_id = r.log_id)""",
-        "samples": """
-            SELECT s.*, m.campaigns FROM raw.samples s
-            LEFT JOIN (SELECT run_id, list_sort(list(DISTINCT campaign)) AS campaigns FROM raw.members GROUP BY run_id) m
-                   USING (run_id)""",
-        "readings": "SELECT d.* FROM raw.readings d",
-        "notes": "SELECT n.* FROM raw.notes n",
-        "fabrics": """
-            SELECT f.*, c.title, c.customer, c.synthetic, coalesce(n.runs, 0) AS runs, coalesce(n.used, 0) AS runs_used
-            FROM raw.fabrics f
-            LEFT JOIN raw.campaigns c USING (campaign)
-            LEFT JOIN (SELECT campaign, fabric, count(*) AS runs, count(*) FILTER (excluded_because IS NULL) AS used
-                       FROM runs GROUP BY campaign, fabric) n USING (campaign, fabric)
-            ORDER BY f.campaign, f.ordinal""",
-        "results": f"""
-            SELECT r.campaign, r.fabric, r.fabric_family, s.run_id, s.log_id, s.ordinal,
-                   r.operation, r.ranks, r.program, r.latency_convention,
-                   coalesce(s.size_bytes, r.declared_size_bytes) AS size_bytes,
-                   {", ".join("s." + c for c in sample)},
-                   {run_in_results},
-                   r.transport_printed, r.transport_verdict, r.transport_gdr, r.transport_fallback, r.path, r.sha256,
-                   r.limit_gbyte_s, r.limit_formula, r.limit_source, r.limit_missing,
-                   100 * coalesce(s.busbw_gbyte_s, s.bw_avg_gbit_s / 8) / r.limit_gbyte_s AS utilization_pct
-            FROM raw.samples s
-            JOIN runs r USING (run_id)
-            WHERE r.excluded_because IS NULL""",
+    renamed = {c: f"run_{c}" for c in (*sample, "line", "status")}
+    columns = {
+        "run": ", ".join(f"r.{c}" for c in run),
+        "sample": ", ".join(f"s.{c}" for c in sample),
+        "run_in_results": ", ".join(
+            f"r.{c} AS {renamed.get(c, c)}"
+            for c in run
+            if c not in ("run_id", "log_id", "ordinal", "rows", "wrong_rows", "command")
+        ),
     }
+    return {name: sql.format_map(columns) for name, sql in _VIEWS.items()}
 
 
 class ArrowStream:
@@ -205,7 +216,7 @@ class Store:
         """
         if not self.path.exists():
             raise StoreError(f"{self.path}: no store here; make one with 'rdmalab ingest PATH...'")
-        con = _connect(self.path, read_only=True)
+        con = _read_only(self.path)
         _check(con, self.path)
         return con
 
@@ -217,26 +228,23 @@ class Store:
         Raises:
             StoreError: Another process keeps the store locked, or it is foreign, newer or damaged.
         """
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        with _locked(self.path):
-            for stale in self.path.parent.glob(f".{self.path.name}.*.new*"):
+        path = self.path.resolve()
+        with _locked(path):
+            for stale in path.parent.glob(f".{glob.escape(path.name)}.*.new*"):
                 stale.unlink(missing_ok=True)
-            copy = self.path.with_name(f".{self.path.name}.{os.getpid()}.new")
+            copy = path.with_name(f".{path.name}.{os.getpid()}.new")
             try:
-                if self.path.exists():
+                if path.exists():
                     self.connect().close()  # refuses foreign and damaged files before they are copied
-                    shutil.copyfile(self.path, copy)
+                    shutil.copyfile(path, copy)
                     copy.chmod(0o644)
-                con = _connect(copy, read_only=False)
-                try:
+                with contextlib.closing(_read_write(copy)) as con:
                     con.execute("BEGIN")
                     _migrate(con)
                     yield Writer(con)
                     con.execute("COMMIT")
                     con.execute("CHECKPOINT")
-                finally:
-                    con.close()
-                _publish(copy, self.path)
+                _publish(copy, path)
             finally:
                 copy.unlink(missing_ok=True)
                 copy.with_name(copy.name + ".wal").unlink(missing_ok=True)
@@ -298,13 +306,14 @@ def query(con: "duckdb.DuckDBPyConnection", sql: str, params: dict[str, Any] | N
     Runs a query of the user.
 
     Raises:
-        UsageError: DuckDB refuses it; the message is its first sentence.
+        UsageError: DuckDB refuses it, or two columns have one name; the message says why in their words.
     """
     import duckdb
+    import polars as pl
 
     try:
         return _frame(con, sql, params)
-    except duckdb.Error as error:
+    except (duckdb.Error, pl.exceptions.PolarsError) as error:
         raise UsageError(f"the query was refused: {str(error).strip()}") from None
 
 
@@ -312,18 +321,44 @@ def _frame(con: "duckdb.DuckDBPyConnection", sql: str, params: dict[str, Any] | 
     import polars as pl
 
     relation = con.sql(sql, params=params) if params else con.sql(sql)
-    return pl.DataFrame(relation) if relation is not None else pl.DataFrame()
+    if relation is None:
+        return pl.DataFrame()
+    if spans := [name for name, kind in zip(relation.columns, relation.types, strict=True) if kind == "INTERVAL"]:
+        raise UsageError(
+            f"the column {spans[0]} is a span of time, which has no unit; write epoch(...) for its seconds"
+        )
+    return pl.DataFrame(relation)
 
 
-def _connect(path: Path, *, read_only: bool) -> "duckdb.DuckDBPyConnection":
+def _read_only(path: Path) -> "duckdb.DuckDBPyConnection":
+    """
+    The file as it is now, attached to a connection of its own.
+
+    duckdb.connect(path) would share one open file with every other connection of this process, and so would go on
+    showing the snapshot of the oldest of them after an ingest.
+    """
+    import duckdb
+
+    con = duckdb.connect()
+    try:
+        con.execute("ATTACH $path AS store (READ_ONLY)", {"path": str(path)})
+    except duckdb.Error as error:
+        con.close()
+        raise StoreError(f"{path}: not a store that can be opened ({_first_sentence(error)})") from None
+    con.execute("USE store")
+    return _set_up(con)
+
+
+def _read_write(path: Path) -> "duckdb.DuckDBPyConnection":
     import duckdb
 
     # Files stay readable for DuckDB 1.5. A writer of a 2.x file format would lock colleagues out.
-    config = {} if read_only else {"storage_compatibility_version": "v1.5.0"}
-    try:
-        con = duckdb.connect(str(path), read_only=read_only, config=config)
-    except duckdb.Error as error:
-        raise StoreError(f"{path}: not a store that can be opened ({_first_sentence(error)})") from None
+    return _set_up(duckdb.connect(str(path), config={"storage_compatibility_version": "v1.5.0"}))
+
+
+def _set_up(con: "duckdb.DuckDBPyConnection") -> "duckdb.DuckDBPyConnection":
+    import duckdb
+
     con.execute("SET TimeZone = 'UTC'")
     with contextlib.suppress(duckdb.Error):  # refused in a kernel without ipywidgets, where there is no bar either
         con.execute("SET enable_progress_bar = false")
@@ -331,21 +366,25 @@ def _connect(path: Path, *, read_only: bool) -> "duckdb.DuckDBPyConnection":
 
 
 def _check(con: "duckdb.DuckDBPyConnection", path: Path) -> None:
+    """Refuses, and closes, what is no store of this version or an older one."""
     import duckdb
 
+    complaint = ""
     try:
         meta = dict(con.execute("SELECT name, content FROM raw.meta").fetchall())
-    except duckdb.Error:
-        meta = {}
-    if meta.get("application") != APPLICATION:
+        version = int(meta["schema_version"]) if meta["application"] == APPLICATION else 0
+        if version > SCHEMA_VERSION:
+            complaint = (
+                f"written by a newer rdmalab (schema {version}, this one knows {SCHEMA_VERSION}); update rdmalab"
+            )
+    except duckdb.IOException as error:
+        version, complaint = 0, f"the store is damaged ({_first_sentence(error)})"
+    except (duckdb.Error, KeyError, ValueError):
+        version = 0
+    if complaint or not version:
         con.close()
-        raise StoreError(f"{path}: a DuckDB file, but no rdmalab store; name another file with --db")
-    if int(meta["schema_version"]) > SCHEMA_VERSION:
-        con.close()
-        raise StoreError(
-            f"{path}: written by a newer rdmalab (schema {meta['schema_version']}, this one knows {SCHEMA_VERSION}); "
-            "update rdmalab"
-        )
+        complaint = complaint or "a DuckDB file, but no rdmalab store; name another file with --db"
+        raise StoreError(f"{path}: {complaint}")
 
 
 def _migrate(con: "duckdb.DuckDBPyConnection") -> None:
@@ -371,33 +410,47 @@ def _publish(copy: Path, path: Path) -> None:
     previous = path.with_name(path.name + ".prev")
     if path.exists():
         previous.unlink(missing_ok=True)
-        os.link(path, previous)
+        with contextlib.suppress(
+            OSError
+        ):  # no hard links here: then without the copy that a mistake could be undone by
+            os.link(path, previous)
     copy.replace(path)
 
 
 @contextlib.contextmanager
 def _locked(path: Path) -> Iterator[None]:
     """Waits for other writers of the same store, at most LOCK_WAIT_S seconds."""
-    lock = path.with_name(f".{path.name}.lock")
-    with lock.open("a+") as stream:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        stream = path.with_name(f".{path.name}.lock").open("a+")
+    except OSError as error:
+        raise StoreError(f"{path}: cannot be written here ({(error.strerror or str(error)).lower()})") from None
+    with stream:
         deadline = time.monotonic() + LOCK_WAIT_S
-        while True:
-            try:
-                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if time.monotonic() > deadline:
-                    stream.seek(0)
-                    holder = json.loads(stream.read() or "{}")
-                    raise StoreError(
-                        f"{path}: another ingest is writing (process {holder.get('pid', '?')} on "
-                        f"{holder.get('host', '?')} since {holder.get('since', '?')}); try again when it has ended"
-                    ) from None
-                time.sleep(0.1)
+        while not _try_lock(stream):
+            if time.monotonic() > deadline:
+                raise StoreError(f"{path}: another ingest is writing ({_holder(stream)}); try again when it has ended")
+            time.sleep(0.1)
         stream.truncate(0)
         stream.write(json.dumps({"pid": os.getpid(), "host": socket.gethostname(), "since": time.ctime()}))
         stream.flush()
         yield
+
+
+def _try_lock(stream: TextIO) -> bool:
+    try:
+        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _holder(stream: TextIO) -> str:
+    """Who wrote the lock file."""
+    stream.seek(0)
+    with contextlib.suppress(ValueError, KeyError):  # it is being written at this moment
+        return "process {pid} on {host} since {since}".format_map(json.loads(stream.read()))
+    return "process not known"
 
 
 def _first_sentence(error: Exception) -> str:

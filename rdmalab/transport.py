@@ -72,7 +72,11 @@ class Communicator:
 
 @dataclass
 class Facts:
-    """What the lines of one log say, each with the first line that says it; of fixed size, however long the log."""
+    """
+    What the lines of one log say, each with the first line that says it.
+
+    It grows with the processes of a job, not with the lines of its log.
+    """
 
     hops: Counter[Hop] = field(default_factory=Counter)
     hop_lines: dict[Hop, Evidence] = field(default_factory=dict)

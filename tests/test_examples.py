@@ -237,7 +237,7 @@ def test_ucx_client_shows_the_size_in_its_command() -> None:
         assert "| Message size: 8 " in server
 
 
-@pytest.mark.parametrize("folder", ["synthetic", "softroce"])
+@pytest.mark.parametrize("folder", ["synthetic", "softroce/repeats", "softroce/single"])
 def test_each_log_belongs_to_one_fabric_at_most(folder: str) -> None:
     """Globs of the campaign file put every log into its fabric, and states of machines into none."""
     campaign = tomllib.loads((EXAMPLES / folder / "rdmalab.toml").read_text())
@@ -248,17 +248,16 @@ def test_each_log_belongs_to_one_fabric_at_most(folder: str) -> None:
                 if path.is_file():
                     claims[path].append(fabric["name"])
     assert [p for p, names in claims.items() if len(names) != 1] == []
-    logs = {p for p in (EXAMPLES / folder).rglob("*.*") if p.is_file() and p.parent.name not in ("state", folder)}
+    logs = {p for p in (EXAMPLES / folder).rglob("*.*") if p.is_file() and p.parent.name != "state" and p.parent != EXAMPLES / folder}
     assert {p for p in logs if p.name != "commands.txt"} == set(claims)
 
 
 def test_facts_of_ucx_clients_agree_with_commands_and_servers() -> None:
     """What the campaign file adds to a log stands in the command of the run and in the log of the other end."""
-    folder = EXAMPLES / "softroce"
-    campaign = tomllib.loads((folder / "rdmalab.toml").read_text())
     found = 0
-    for facts in campaign["facts"]:
-        for path in (p for glob in facts["logs"] for p in folder.glob(glob)):
+    for folder in (EXAMPLES / "softroce" / "repeats", EXAMPLES / "softroce" / "single"):
+        campaign = tomllib.loads((folder / "rdmalab.toml").read_text())
+        for facts, path in ((f, p) for f in campaign["facts"] for glob in f["logs"] for p in folder.glob(glob)):
             commands = dict(line.split("|", 1) for line in (path.parents[1] / "commands.txt").read_text().splitlines())
             test, size = facts["program"].split()[1], facts["size_bytes"]
             assert f"ucx_perftest -t {test} -s {size} " in commands[path.stem]

@@ -29,7 +29,7 @@ _FULL = ("size", "count", "type", "redop", "root")
 _NUMBER = r"(-?(?:nan|inf|\d+(?:\.\d+)?(?:e[+-]\d+)?))"
 _CELLS = {
     "size": r"(\d+)", "count": r"\s+(\d+)", "type": rf"\s+({'|'.join(sorted(ELEMENT_BYTES, key=len, reverse=True))})",
-    "redop": rf"(?:\s+({'|'.join(sorted(REDOPS, key=len, reverse=True))}|none))?", "root": r"\s+(-?\d+)",
+    "redop": rf"(?:\s+({'|'.join(sorted(REDOPS, key=len, reverse=True))}|none))?", "root": r"\s+(-1|\d+)",
 }  # fmt: skip
 
 
@@ -144,6 +144,8 @@ def read(layout: Layout, cells: list[str], line: int) -> tuple[list[Sample], lis
     redop = _redop(cells[3]) if "redop" in head else None
     root: int | None = int(cells[len(head) - 1]) if "root" in head else None
     if root is not None and root < 0:
+        if root != -1:
+            raise ValueError(cells[len(head) - 1])
         root = None
     samples, printed = [], []
     cpu_time, to_us, deviation, tail = layout.cpu_time, layout.to_us, layout.deviation, layout.tail

@@ -47,6 +47,7 @@ TEXTS = {
     "failed": "The benchmark failed.",
     "one_sided_sum": "Iterations and rate fill the whole window: the other end sent nothing back, though -b was given.",
     "interleaved": "Several programs wrote to one terminal: which row belongs to which cannot be told.",
+    "lone_table": "A table without banner, rule or command line is quoted in some text; it is not taken as a run.",
     "never_connected": "A server waited for a client that never connected.",
 }
 

@@ -20,7 +20,7 @@ from rdmalab.transport import Communicator, Device, Facts, Failure, Hop, judge
 
 NAME = "nccl-info"
 EXAMPLE = "node-a:2090:2648 [0] NCCL INFO Channel 00/0 : 8[0] -> 0[0] [receive] via NET/IB/4/GDRDMA"
-SIGNATURE = re.compile(rb"NCCL (?:INFO|WARN) ")
+SIGNATURE = re.compile(rb"(?:^|[]>:)] ?|\.cc?:\d+ )NCCL (?:INFO|WARN) ", re.M)
 
 # Every line of interest begins a message in one of these ways or, torn or not from NCCL itself, holds one of the words.
 # A pattern with a long fixed beginning passes over the rest at hundreds of megabytes a second, bytes.find at gigabytes.
@@ -121,9 +121,10 @@ class _Reader:
 
     def note(self, line: int, code: str, text: str, *same: str) -> None:
         """Adds a note; with *same*, only the first of those with the same words."""
-        if same and (code, *same) in self.once:
-            return
-        self.once.add((code, *same))
+        if same:
+            if (code, *same) in self.once:
+                return
+            self.once.add((code, *same))
         self.counted[code] += 1
         if self.counted[code] <= _MOST_NOTES:
             self.notes.append(Note(line, code, text))

@@ -270,6 +270,11 @@ class _Test:
         return len(self.processes) > 1 and self.headers > 1
 
     @property
+    def quoted(self) -> bool:
+        """Whether nothing but a header and rows stands there: no banner, rule or command says that a program ran."""
+        return self.newest.title is None and not self.rules and self.before.command is None
+
+    @property
     def closed(self) -> bool:
         return self.rules >= (len(self.processes) if self.shared else 1)
 
@@ -476,6 +481,10 @@ class _Reader:
         """Turns the open test into runs."""
         test, self.test = self.test, None
         if test is None:
+            return
+        if test.quoted:
+            test.before.remarks.add("lone_table", test.newest.line)
+            self.notes += test.before.remarks.notes()
             return
         if test.shared:
             test.before.remarks.add("interleaved", test.processes[0].line)

@@ -287,6 +287,26 @@ def test_two_programs_on_one_terminal() -> None:
     assert "interleaved" in codes(log("interleaved"))
 
 
+def test_a_row_without_its_table_is_told() -> None:
+    """Rows behind a closed table or under an unknown header are not read and not forgotten."""
+    row = " 65536      5000             84.00              83.89                 0.160000\n"
+    assert codes(log_of(text_of("limit_missed").replace("Error: BW", row + "Error: BW"))) == [
+        "stray_row",
+        "limit_missed",
+    ]
+    unknown = log_of(text_of("limit_missed").replace("MsgRate[Mpps]", "Jitter[usec]"))
+    assert (unknown.runs[0].samples, unknown.runs[0].status) == ((), "no_data")
+    assert codes(unknown)[0] == "unknown_header"
+
+
+def test_a_command_does_not_end_an_open_table() -> None:
+    """A command echoed between rows leaves the rows below it in their table."""
+    text = text_of("infinite_killed").replace(
+        " 65536      79538", "+ ib_read_bw -d mlx5_1 192.0.2.2\n 65536      79538"
+    )
+    assert len(log_of(text).runs[0].samples) == 3
+
+
 # Status and failures
 
 
@@ -361,6 +381,25 @@ def test_memory_is_where_the_log_says() -> None:
     assert [(r.memory, r.gpu_model) for r in log("memories").runs] == [
         ("cuda", "NVIDIA H200"), ("rocm", "AMD Instinct MI300X"), ("host", None),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("command", "side"),
+    [
+        ("ib_write_bw -b -d mlx5_0", "server"), ("ib_write_bw -d mlx5_0 -b", "server"), ("ib_write_bw", "server"),
+        ("ib_write_bw --duration 10 -b --iters 500", "server"), ("ib_write_bw -b node-2", "client"),
+        ("ib_write_bw -d mlx5_0 -b --report_gbits 192.0.2.2", "client"),
+    ],
+)  # fmt: skip
+def test_the_host_tells_the_side_of_a_bidirectional_test(command: str, side: str) -> None:
+    """Both ends print the same banner; only a client is given a host."""
+    assert log_of(f"$ {command}\n" + text_of("report_both")).runs[0].side == side
+
+
+def test_the_version_holds_for_what_follows() -> None:
+    """The answer to --version is kept with the runs below it."""
+    found = log_of("$ ib_write_bw --version\nVersion: 6.06\n" + text_of("write_bw_mib"))
+    assert (found.runs[0].tool_version, found.runs[0].command) == ("6.06", run("write_bw_mib").command)
 
 
 def test_lookalikes_are_left_alone() -> None:
@@ -507,7 +546,7 @@ def test_hosts_are_kept_apart(random: object) -> None:
     assert by_host["gpu-b",][0].bw_avg_gbit_s == 92.57
 
 
-@pytest.mark.skipif("RDMALAB_CORPUS" not in os.environ, reason="RDMALAB_CORPUS is not set")
+@pytest.mark.skipif(not os.environ.get("RDMALAB_CORPUS"), reason="RDMALAB_CORPUS is not set")
 @pytest.mark.parametrize("folder", ["perftest", "nasty-perftest"])
 def test_real_logs(folder: str) -> None:
     """Every real log gives the runs, rows and status that were read from it by hand."""

@@ -46,9 +46,9 @@ def codes(found: Parsed) -> list[str]:
 
 def test_bandwidth_is_the_overall_column() -> None:
     """8.26 MB/s of 2^20 byte over the run, not the 5.67 since the last progress row; 132 messages/s; no size."""
-    assert samples(parsed("tag_bw_client")) == [
-        Sample(line=12, iterations=1000, bw_avg_gbit_s=pytest.approx(8.26 * MIB), msg_rate_mpps=132 / 1e6)
-    ]
+    (sample,) = samples(parsed("tag_bw_client"))
+    assert sample.bw_avg_gbit_s == pytest.approx(8.26 * MIB)
+    assert sample._replace(bw_avg_gbit_s=None) == Sample(line=12, iterations=1000, msg_rate_mpps=132 / 1e6)
     assert (run("tag_bw_client").kind, run("tag_bw_client").side) == ("bandwidth", "client")
 
 
@@ -210,7 +210,7 @@ def test_any_text_is_read(lines: list[str]) -> None:
 
 def test_the_collected_logs() -> None:
     """Logs of other people, where a folder of them is named: overall values and medians are right."""
-    if "RDMALAB_CORPUS" not in os.environ:
+    if not os.environ.get("RDMALAB_CORPUS"):
         pytest.skip("RDMALAB_CORPUS names no folder")
     folder = Path(os.environ["RDMALAB_CORPUS"]) / "companions"
     for name, facts in json.loads((folder / "truth.json").read_text())["files"].items():
