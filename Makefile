@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo test lint lab clean
+.PHONY: demo test lint bench clean
 
 # A virtual environment with the versions that are known to work together.
 $(READY): pyproject.toml constraints.txt scripts/setup.sh
@@ -24,6 +24,9 @@ lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+bench: $(READY)
+	taskset -c 0 $(BIN)/python tests/benchmarks/bench.py
 
 clean:
 	rm -rf $(VENV) reports/demo data/rdmalab.duckdb* data/.rdmalab*

@@ -5,19 +5,33 @@ tests of unlike tools measure the same thing, and single facts that a log leaves
 """
 
 import hashlib
+import math
 import re
 import tomllib
+import typing
 from collections.abc import Iterable
 from dataclasses import MISSING, dataclass, fields
 from functools import cached_property
 from pathlib import Path, PurePosixPath
-from typing import Any
+from types import NoneType
+from typing import Any, NoReturn
 
 from rdmalab.errors import CampaignError, did_you_mean
 from rdmalab.model import COLLECTIVES, FAMILIES
 
 FILE_NAME = "rdmalab.toml"
 DEFAULT_CAMPAIGN = "default"  # the place of logs that stand beside no campaign file
+# What a key may hold, and its name in a complaint.
+_KINDS: dict[object, tuple[type | tuple[type, ...], str]] = {
+    str: (str, "a text"), bool: (bool, "true or false"),
+    int: (int, "a whole number"), float: ((int, float), "a number"),
+}  # fmt: skip
+# Keys whose words are listed, and the name of such a word.
+_WORDS = {
+    "family": (FAMILIES, "family"), "measures": (("bandwidth", "latency"), "measures"),
+    "operation": (COLLECTIVES, "operation"), "latency_convention": (("one_way", "round_trip"), "convention"),
+}  # fmt: skip
+_MOST = 2**53  # a greater number is a slip of the finger
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,29 +95,33 @@ class Campaign:
 
     @cached_property
     def _patterns(self) -> list[tuple[Fabric | Facts, re.Pattern[str]]]:
-        return [(item, _glob(glob)) for item in (*self.fabrics, *self.facts) for glob in item.logs]
+        owners: list[Fabric | Facts] = [*self.fabrics, *self.facts]
+        return [(owner, _glob(glob)) for owner in owners for glob in owner.logs]
 
     def fabrics_of(self, path: str) -> list[Fabric]:
-        """The fabrics that claim the log at *path* (absolute, or an archive member): none, one, or several by mistake."""
-        return self._claims(path, Fabric)
+        """The fabrics that claim the log at *path* (absolute, or in an archive): none, one, or several by mistake."""
+        return [owner for owner in self._claims(path) if isinstance(owner, Fabric)]
 
     def facts_of(self, path: str) -> list[Facts]:
         """The facts stated for the log at *path*."""
-        return self._claims(path, Facts)
+        return [owner for owner in self._claims(path) if isinstance(owner, Facts)]
 
-    def _claims(self, path: str, kind: type) -> list[Any]:
-        inside = PurePosixPath(path).relative_to(self.root.as_posix()).as_posix()
-        found = [item for item, pattern in self._patterns if isinstance(item, kind) and pattern.fullmatch(inside)]
-        return list(dict.fromkeys(found))
+    def _claims(self, path: str) -> list[Fabric | Facts]:
+        inside = self.inside(path)
+        return list(dict.fromkeys(owner for owner, pattern in self._patterns if pattern.fullmatch(inside)))
+
+    def inside(self, path: str) -> str:
+        """*path* as the globs see it: relative to the folder of the campaign file."""
+        return PurePosixPath(path).relative_to(self.root.as_posix()).as_posix()
 
 
-def nearest(path: str | Path, known: dict[Path, Path | None] | None = None) -> Path | None:
-    """The campaign file that rules a log: the nearest one in its folder or above. *known* caches by folder."""
-    folder = Path(str(path).split("!", 1)[0]).parent
+def nearest(file: str | Path, known: dict[Path, Path | None] | None = None) -> Path | None:
+    """The campaign file that rules a log file: the nearest one in its folder or above. *known* caches by folder."""
+    folder = Path(file).parent
     known = {} if known is None else known
     if folder not in known:
-        file = folder / FILE_NAME
-        known[folder] = file if file.is_file() else (nearest(folder, known) if folder != folder.parent else None)
+        ruler = folder / FILE_NAME
+        known[folder] = ruler if ruler.is_file() else (nearest(folder, known) if folder != folder.parent else None)
     return known[folder]
 
 
@@ -117,25 +135,32 @@ def load(path: str | Path) -> Campaign:
     path = Path(path).absolute()
     try:
         raw = path.read_bytes()
-        text = raw.decode("utf-8")
+        text = raw.decode("utf-8-sig")
         document = tomllib.loads(text)
     except OSError as error:
-        raise CampaignError(f"{path}: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise CampaignError(f"{path}: not UTF-8 text") from None
+        raise CampaignError(f"{path}: {str(error.strerror).lower()}") from None
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise CampaignError(f"{path}:{line}: not UTF-8 text") from None
     except tomllib.TOMLDecodeError as error:
-        raise CampaignError(f"{path}: not valid TOML: {error}") from None
+        raise CampaignError(f"{path}:{_toml_line(str(error), text)}: not valid TOML: {error}") from None
     return _Reader(path, text).campaign(document, hashlib.sha256(raw).hexdigest())
+
+
+def _toml_line(complaint: str, text: str) -> int:
+    found = re.search(r"at line (\d+)", complaint)
+    return int(found[1]) if found else text.count("\n") + 1  # else "at end of document"
 
 
 class _Reader:
     """Turns the TOML document into records; every complaint carries the line of the word it is about."""
 
     def __init__(self, path: Path, text: str) -> None:
-        self.path, self.lines = path, text.splitlines()
+        self.path, self.lines = path, text.split("\n")
 
     def campaign(self, document: dict[str, Any], sha256: str) -> Campaign:
-        tables = {"fabric": Fabric, "same": Same, "facts": Facts}
+        """The whole document."""
+        tables: dict[str, type] = {"fabric": Fabric, "same": Same, "facts": Facts}
         for key in document:
             if key not in ("campaign", *tables):
                 self.fail(key, f"unknown table '{key}'.{did_you_mean(key, ['campaign', *tables])}")
@@ -154,55 +179,59 @@ class _Reader:
         return Campaign(**head, fabrics=parts["fabric"], same=parts["same"], facts=parts["facts"])
 
     def array(self, document: dict[str, Any], key: str) -> list[dict[str, Any]]:
+        """The tables named *key*, none if there are none."""
         tables = document.get(key, [])
         if not isinstance(tables, list) or not all(isinstance(t, dict) for t in tables):
             self.fail(key, f"write each {key} as a table of its own: [[{key}]]")
         return list(tables)
 
     def build(self, kind: type, table: str, index: int, values: dict[str, Any]) -> Any:
+        """One table as a record; words must be listed, numbers positive."""
         values = self.record(kind, table, index, values, given={})
-        checks = {
-            "family": (FAMILIES, "family"), "measures": (("bandwidth", "latency"), "measures"),
-            "operation": (COLLECTIVES, "operation"), "latency_convention": (("one_way", "round_trip"), "convention"),
-        }  # fmt: skip
-        for key, (allowed, what) in checks.items():
-            if (word := values.get(key)) is not None and word not in allowed:
-                self.fail(key, f"unknown {what} '{word}'.{did_you_mean(word, allowed)}", table, index)
         for key, value in values.items():
-            if isinstance(value, int | float) and not isinstance(value, bool) and value <= 0:
-                self.fail(key, f"{key} must be greater than 0", table, index)
+            if key in _WORDS and value not in _WORDS[key][0]:
+                allowed, what = _WORDS[key]
+                self.fail(key, f"unknown {what} '{value}'.{did_you_mean(value, allowed)}", table, index)
+            if isinstance(value, int | float) and not isinstance(value, bool):
+                if value <= 0 or math.isnan(value):
+                    self.fail(key, f"{key} must be greater than 0", table, index)
+                if value > _MOST:
+                    self.fail(key, f"{key} is too large", table, index)
         if kind is Fabric:
             values.setdefault("label", values["name"])
         return kind(**values)
 
-    def record(self, kind: type, table: str, index: int, values: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+    def record(
+        self, kind: type, table: str, index: int, values: dict[str, Any], given: dict[str, Any]
+    ) -> dict[str, Any]:
         """The values of one table with the types that the record wants; unknown and missing keys are refused."""
-        types = {f.name: f for f in fields(kind) if f.name not in (*given, "fabrics", "same", "facts")}
+        keys = {f.name: f for f in fields(kind) if f.name not in (*given, "fabrics", "same", "facts")}
         out = dict(given)
         for key, value in values.items():
-            if key not in types:
-                self.fail(key, f"unknown key '{key}' in [{table}].{did_you_mean(key, list(types))}", table, index)
-            out[key] = self.value(key, value, str(types[key].type), table, index)
-        for key, f in types.items():
-            if key not in out and f.default is MISSING and f.default_factory is MISSING:
+            if key not in keys:
+                self.fail(key, f"unknown key '{key}' in [{table}].{did_you_mean(key, list(keys))}", table, index)
+            out[key] = self.value(key, value, keys[key].type, table, index)
+        for key, f in keys.items():
+            if key not in out and f.default is MISSING:
                 self.fail(table, f"[{table}] needs '{key}'", table, index)
         return out
 
-    def value(self, key: str, value: Any, wanted: str, table: str, index: int) -> Any:
-        if wanted.startswith("<class"):
-            wanted = wanted.split("'")[1]
-        if wanted.startswith("tuple"):
+    def value(self, key: str, value: Any, wanted: Any, table: str, index: int) -> Any:
+        """*value*, if it is what the annotation *wanted* of the record says: ``float | None``, ``tuple[str, ...]``."""
+        if typing.get_origin(wanted) is tuple:
             if not isinstance(value, list) or not all(isinstance(v, str) for v in value):
                 self.fail(key, f"{key} wants a list of texts", table, index)
             return tuple(value)
-        kinds = {"str": str, "int": int, "float": (int, float), "bool": bool}
-        word = wanted.removesuffix(" | None")
-        if not isinstance(value, kinds[word]) or (isinstance(value, bool) and word != "bool"):
-            names = {"str": "a text", "int": "a whole number", "float": "a number", "bool": "true or false"}
-            self.fail(key, f"{key} wants {names[word]}, not {value!r}", table, index)
+        wanted = next((a for a in typing.get_args(wanted) if a is not NoneType), wanted)
+        kind, words = _KINDS[wanted]
+        if not isinstance(value, kind) or (isinstance(value, bool) and wanted is not bool):
+            self.fail(key, f"{key} wants {words}, not {value!r}", table, index)
+        if key == "name" and not value:
+            self.fail(key, f"{key} is empty", table, index)
         return value
 
-    def fail(self, key: str, message: str, table: str | None = None, index: int = 0) -> None:
+    def fail(self, key: str, message: str, table: str | None = None, index: int = 0) -> NoReturn:
+        """Raises with the line of *key*."""
         raise CampaignError(f"{self.path}:{self.line_of(key, table, index)}: {message}")
 
     def line_of(self, key: str, table: str | None, index: int) -> int:
@@ -223,7 +252,7 @@ class _Reader:
 
 
 def _glob(pattern: str) -> re.Pattern[str]:
-    """A glob over paths with ``/``: ``**`` crosses folders, ``*`` and ``?`` do not; archive members match after ``!``."""
+    """A glob over paths: ``**`` crosses folders, ``*`` and ``?`` do not; an archive's name matches its members too."""
     out = ""
     for part in re.split(r"(\*\*/?|\*|\?)", pattern):
         out += {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}.get(part, re.escape(part))
@@ -232,6 +261,6 @@ def _glob(pattern: str) -> re.Pattern[str]:
 
 def unmatched_globs(campaign: Campaign, paths: Iterable[str]) -> list[tuple[str, str]]:
     """(fabric or facts, glob) pairs that match none of *paths*."""
-    inside = [PurePosixPath(p).relative_to(campaign.root.as_posix()).as_posix() for p in paths]
+    inside = [campaign.inside(p) for p in paths]
     owners = [*((f.name, f.logs) for f in campaign.fabrics), *(("facts", f.logs) for f in campaign.facts)]
-    return [(name, g) for name, globs in owners for g in globs if not any(_glob(g).fullmatch(p) for p in inside)]
+    return [(name, g) for name, globs in owners for g in globs if not any(map(_glob(g).fullmatch, inside))]

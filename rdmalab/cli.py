@@ -2,10 +2,11 @@
 
 import io
 import json
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -35,7 +36,9 @@ def main() -> None:
     """RDMA benchmark logs in, comparisons of fabrics out."""
 
 
-_db = click.option("--db", metavar="PATH", help="The store. Default: $RDMALAB_DB, else the nearest data/rdmalab.duckdb upwards.")
+_db = click.option(
+    "--db", metavar="PATH", help="The store. Default: $RDMALAB_DB, else the nearest data/rdmalab.duckdb upwards."
+)
 
 
 @main.command()
@@ -51,7 +54,10 @@ def ingest(paths: tuple[str, ...], campaign: str | None, as_json: bool, db: str 
 
     store = Store(db)
     hidden = as_json or not sys.stderr.isatty()
-    with worker_processes() as executor, click.progressbar(length=1, label="reading", file=sys.stderr, hidden=hidden) as bar:
+    with (
+        worker_processes() as executor,
+        click.progressbar(length=1, label="reading", file=sys.stderr, hidden=hidden) as bar,
+    ):
 
         def progress(done: int, total: int) -> None:
             bar.length = total
@@ -66,7 +72,9 @@ def ingest(paths: tuple[str, ...], campaign: str | None, as_json: bool, db: str 
 
 @main.command()
 @click.argument("sql")
-@click.option("--format", "form", type=click.Choice(["table", "csv", "json", "parquet"]), default="table", show_default=True)
+@click.option(
+    "--format", "form", type=click.Choice(["table", "csv", "json", "parquet"]), default="table", show_default=True
+)
 @click.option("--out", type=click.Path(dir_okay=False), help="Write to this file instead of the terminal.")
 @_db
 def query(sql: str, form: str, out: str | None, db: str | None) -> None:
@@ -85,8 +93,8 @@ def query(sql: str, form: str, out: str | None, db: str | None) -> None:
 def runs(campaign: str | None, form: str, db: str | None) -> None:
     """List the runs, with the reason where one is left out of comparisons."""
     frame = _open(db).runs(campaign).select(
-        "campaign", "fabric", "run_id", "tool", "program", "operation", "ranks", "nodes", "status", "rows", "limit_gbyte_s",
-        "excluded_because", "path", "line",
+        "campaign", "fabric", "run_id", "tool", "program", "operation", "ranks", "nodes", "status", "rows",
+        "limit_gbyte_s", "excluded_because", "path", "line",
     )  # fmt: skip
     _print_frame(frame, form, None)
 
@@ -117,11 +125,61 @@ def forget(log: str | None, campaign: str | None, db: str | None) -> None:
 
 
 @main.command()
+@click.option("--by", type=click.Choice(["fabric"]), default="fabric", show_default=True, help="What is compared.")
+@click.option("--baseline", metavar="NAME", help="The fabric that the others are set against. Default: the first.")
+@click.option("--campaign", metavar="NAME", help="Default: the only one in the store.")
+@click.option("--operation", metavar="NAME", help="A collective, for example all_reduce. Default: all.")
+@click.option("--ranks", type=int, help="Default: all.")
+@click.option("--size-min", metavar="SIZE", help="Smallest message size, for example 64KiB.")
+@click.option("--size-max", metavar="SIZE", help="Largest message size.")
+@click.option("--format", "form", type=click.Choice(["table", "csv", "json"]), default="table", show_default=True)
+@_db
+def compare(by: str, form: str, db: str | None, **parameters: Any) -> None:
+    """Compare fabrics: medians with intervals, and ratios to the baseline with intervals."""
+    from rdmalab.tables import comparison_lines
+
+    comparison = _open(db).compare(**parameters)
+    if form == "table":
+        click.echo("\n".join(comparison_lines(comparison)))
+    else:
+        _print_frame(comparison.frame(), form, None)
+
+
+@main.group()
+def campaign() -> None:
+    """Campaign files: what the logs do not say."""
+
+
+@campaign.command("new")
+@click.argument("folder")
+def campaign_new(folder: str) -> None:
+    """Write a first rdmalab.toml into FOLDER from what its logs show."""
+    from rdmalab.starter import write_starter
+
+    click.echo(f"{write_starter(folder)}: fill in what is commented out, then: rdmalab ingest {folder}")
+
+
+@main.command(context_settings={"ignore_unknown_options": True})
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+@_db
+def lab(arguments: tuple[str, ...], db: str | None) -> None:
+    """Start JupyterLab on the notebooks, with the store found; ARGUMENTS go to JupyterLab."""
+    from rdmalab.jupyter import start
+    from rdmalab.store import Store
+
+    start(Store(db), arguments)
+
+
+@main.command()
 @click.argument("name")
-@click.option("-p", "parameters", multiple=True, metavar="KEY=VALUE", help="A parameter of the notebook; may be repeated.")
+@click.option(
+    "-p", "parameters", multiple=True, metavar="KEY=VALUE", help="A parameter of the notebook; may be repeated."
+)
 @click.option("--to", "formats", default="html,pdf", show_default=True, help="html, pdf, or both.")
 @click.option("--lang", default="en", show_default=True, help="Language of the report.")
-@click.option("--out", type=click.Path(file_okay=False), default="reports", show_default=True, help="Folder of the files.")
+@click.option(
+    "--out", type=click.Path(file_okay=False), default="reports", show_default=True, help="Folder of the files."
+)
 @_db
 def report(name: str, parameters: tuple[str, ...], formats: str, lang: str, out: str, db: str | None) -> None:
     """Make a report, for example fabric-comparison: NAME.html, NAME.pdf and report.json."""
@@ -146,11 +204,14 @@ def parse(paths: tuple[str, ...], as_json: bool) -> None:
 
     for log in _read_all(paths):
         if as_json:
-            click.echo(json.dumps(log_to_dict(log), ensure_ascii=False, allow_nan=False))
+            text = json.dumps(log_to_dict(log), ensure_ascii=False, allow_nan=False)
+            click.echo(text.encode("utf-8", errors="replace"))  # JSON logs may hold half of a surrogate pair
         else:
             rows = sum(len(r.samples) for r in log.runs)
             words = ", ".join(log.formats) or "no known format"
-            click.echo(f"{log.path}: {log.status}, {words}, {len(log.runs)} runs, {rows} samples, {len(log.notes)} notes")
+            click.echo(
+                f"{log.path}: {log.status}, {words}, {len(log.runs)} runs, {rows} samples, {len(log.notes)} notes"
+            )
 
 
 @main.command()
@@ -173,7 +234,9 @@ def _print_frame(frame: "pl.DataFrame", form: str, out: str | None) -> None:
     import polars as pl
 
     if form == "table":
-        with pl.Config(tbl_rows=200, tbl_cols=40, tbl_width_chars=240, fmt_str_lengths=60, tbl_hide_dataframe_shape=True):
+        with pl.Config(
+            tbl_rows=200, tbl_cols=40, tbl_width_chars=240, fmt_str_lengths=60, tbl_hide_dataframe_shape=True
+        ):
             content = f"{frame}\n({frame.height} rows)\n".encode()
     elif form == "parquet":
         if out is None and sys.stdout.isatty():
@@ -206,6 +269,6 @@ def _read_all(paths: tuple[str, ...]) -> "Iterator[Log]":
 
 
 def _require(paths: tuple[str, ...]) -> None:
-    missing = [p for p in paths if p != "-" and not Path(p).exists()]
+    missing = [p for p in paths if p != "-" and not os.path.lexists(p)]
     if missing:
         raise UsageError("; ".join(f"{p}: no such file or folder" for p in missing))

@@ -5,7 +5,8 @@ as for bandwidths. "Faster" and "slower" need an interval that excludes 1, and a
 """
 
 from collections import defaultdict
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +28,7 @@ FASTER, SLOWER, NO_DIFFERENCE, TOO_FEW, BASELINE, NOT_MEASURED = (
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """One fabric at one message size of one subject: n runs, their median and its interval, the ratio to the baseline."""
+    """One fabric at one message size of one subject: n runs, median and interval, ratio to the baseline."""
 
     fabric: str
     size_bytes: int | None
@@ -76,13 +77,29 @@ class Table:
         return sorted({c.size_bytes for c in self.cells}, key=lambda s: -1 if s is None else s)
 
     @cached_property
+    def compared_sizes(self) -> list[int | None]:
+        """The sizes at which a fabric has a ratio to the baseline, ascending; there is at least one."""
+        return [s for s in self.sizes if any(c.ratio is not None for c in self.cells if c.size_bytes == s)]
+
+    @cached_property
     def common_sizes(self) -> list[int | None]:
-        """The sizes that every fabric of this table measured, ascending."""
-        return [s for s in self.sizes if all(self.cell(f, s) for f in self.fabrics)]
+        """The compared sizes that every fabric of this table measured, or all compared sizes where there is none."""
+        common = [s for s in self.compared_sizes if all(self.cell(f, s) for f in self.fabrics)]
+        return common or self.compared_sizes
+
+    @cached_property
+    def compared(self) -> "pl.DataFrame":
+        """The points behind the ratios: those of the baseline and of the fabrics set against it, at every size."""
+        import polars as pl
+
+        pairs = [(c.fabric, c.size_bytes) for c in self.cells if c.ratio is not None]
+        pairs += [(self.baseline, s) for s in self.compared_sizes]
+        wanted = pl.DataFrame(pairs, schema={"fabric": pl.String, "size_bytes": pl.Int64}, orient="row")
+        return self.points.join(wanted, on=["fabric", "size_bytes"], how="semi", nulls_equal=True)
 
     @property
     def streams(self) -> list[str]:
-        """The fabrics whose test has no message size of its own; the campaign file says beside which size it stands."""
+        """The fabrics whose test states no message size; the campaign file says beside which size it stands."""
         return [f for f in self.fabrics if self.points.filter(self.points["fabric"] == f)["size_declared"].all()]
 
     @property
@@ -93,12 +110,19 @@ class Table:
 
 @dataclass(frozen=True, kw_only=True)
 class Refusal:
-    """What could not be compared: the subjects that only *fabrics* measured, and what *missing* lacks."""
+    """
+    What could not be compared: the subjects that only *fabrics* measured, and what *missing* lacks.
+
+    *reason*: ``one_fabric``; ``no_common_size``; ``sizes`` (other sizes of the same subject are compared); ``zero`` (a
+    value of 0 gives no ratio); ``no_value`` (the metric is not printed); ``operation``, ``test``, ``convention`` (the
+    logs leave it open); ``clash`` (declared the same, but of different conventions).
+    """
 
     subjects: tuple[Subject, ...]
     fabrics: tuple[str, ...]
     missing: tuple[str, ...]
-    reason: str  # one_fabric, no_common_size, convention
+    reason: str
+    sizes: tuple[int | None, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -113,6 +137,7 @@ class Comparison:
     refusals: tuple[Refusal, ...]
     runs: "pl.DataFrame"
     snapshot: str
+    elsewhere: dict[str, int] = field(default_factory=dict)  # label -> runs, of the fabrics that were not selected
 
     @cached_property
     def labels(self) -> dict[str, str]:
@@ -130,13 +155,48 @@ class Comparison:
         return self.tables[0]
 
     def first(self, kind: str) -> Table | None:
-        """The first table of a kind, other than the headline's subject."""
-        return next((t for t in self.tables if t.subject.kind == kind), None)
+        """The first table of a kind, other than the headline."""
+        return next((t for t in self.tables[1:] if t.subject.kind == kind), None)
+
+    def frame(self) -> "pl.DataFrame":
+        """One row a measurand, fabric and message size: n, median, ratio to the baseline, and their intervals."""
+        import polars as pl
+
+        keys = ("kind", "operation", "test", "dtype", "ranks", "nodes", "placement")
+        own = (
+            "fabric",
+            "size_bytes",
+            "n",
+            "median",
+            "low",
+            "high",
+            "verdict",
+            "ratio",
+            "ratio_low",
+            "ratio_high",
+            "limit_gbyte_s",
+        )
+        rows = [
+            {k: getattr(t.subject, k) for k in keys}
+            | {"metric": t.subject.metric, "baseline": t.baseline}
+            | {k: getattr(x, k) for k in own}
+            | {"test": dict(t.subject.tests).get(x.fabric, t.subject.test)}
+            for t in self.tables
+            for x in t.cells
+        ]
+        return pl.DataFrame(rows, infer_schema_length=None)
 
     @cached_property
     def used_runs(self) -> set[str]:
-        """Ids of the runs behind the tables."""
-        return {r for t in self.tables for r in t.points["run_id"]}
+        """Ids of the runs behind the ratios."""
+        return {r for t in self.tables for r in t.compared["run_id"]}
+
+    @cached_property
+    def unmatched(self) -> "pl.DataFrame":
+        """The runs that can be quoted and stand behind no ratio: the refusals say why."""
+        return self.runs.filter(
+            self.runs["excluded_because"].is_null() & ~self.runs["run_id"].is_in(list(self.used_runs))
+        )
 
 
 def compare(lab: "Lab", selection: Selection) -> Comparison:
@@ -150,63 +210,98 @@ def compare(lab: "Lab", selection: Selection) -> Comparison:
     campaign = lab.the_campaign(selection.campaign)
     fabrics = series.fabrics_of(lab, selection)
     names = fabrics["fabric"].to_list()
+    elsewhere = series.elsewhere(lab, campaign, names)
     if len(names) < 2:
-        raise NothingToCompare(
-            f"campaign '{campaign}' has runs of one fabric only ({names[0]}); a comparison needs two: ingest logs of "
-            "another one, or say in rdmalab.toml which logs belong to which"
-        )
+        raise NothingToCompare(_why_one(campaign, names[0], elsewhere))
     points = series.points(lab, selection, names)
     same = lab.sql("SELECT measures, tests, size_bytes FROM raw.same WHERE campaign = $c", c=campaign)
     groups = series.declared_same(points, same, names) + series.subjects(points)
-    tables = [t for subject, rows in groups if (t := _table(subject, rows, names))]
-    runs = lab.sql(
-        """SELECT run_id, fabric, tool, program, operation, kind, status, path, sha256, line, hosts, excluded_because,
-                  transport_verdict, transport_gdr, transport_fallback, fabric_family, fabric_evidence, rows, log_id
-           FROM runs WHERE campaign = $c AND list_contains($f, fabric) ORDER BY path, line""",
-        c=campaign, f=names,
-    )  # fmt: skip
+    tables = [t for subject, rows in groups for t in _tables(subject, rows, names)]
+    runs = _runs(lab, campaign, names)
     if not tables:
-        raise NothingToCompare(_why_nothing(campaign, names, groups, runs))
+        raise NothingToCompare(_why_nothing(campaign, names, points, runs, selection))
     order = sorted(range(len(tables)), key=lambda i: _rank(tables[i], selection, i))
     head = lab.sql("SELECT * FROM raw.campaigns WHERE campaign = $c", c=campaign).to_dicts()
     return Comparison(
-        campaign=head[0] if head else {"campaign": campaign, "title": "", "customer": None, "synthetic": False, "notes": []},
+        campaign=head[0] if head else {"campaign": campaign} | _NO_FILE,
         selection=selection, fabrics=fabrics, baseline=names[0], tables=tuple(tables[i] for i in order),
-        refusals=tuple(_refusals(groups, names, tables)), runs=runs, snapshot=_snapshot(lab, campaign),
+        refusals=tuple(_refusals(points, tables, names, series.clashing(points, same, names))), runs=runs,
+        snapshot=_snapshot(lab, campaign), elsewhere=elsewhere,
+    )  # fmt: skip
+
+
+_NO_FILE: dict[str, Any] = {"title": "", "customer": None, "synthetic": False, "notes": []}  # logs without a campaign file
+
+
+def _runs(lab: "Lab", campaign: str, names: list[str]) -> "pl.DataFrame":
+    """The runs of the fabrics, with what excludes them; the second direction of one invocation stands in the first."""
+    return lab.sql(
+        f"""SELECT run_id, fabric, tool, program, operation, kind, status, path, sha256, line, hosts,
+                  coalesce(excluded_because, CASE WHEN run_id <> counted_as
+                      THEN 'other direction of ' || counted_as || ', counted there' END) AS excluded_because,
+                  transport_verdict, transport_gdr, transport_fallback, fabric_family, fabric_evidence, fabric_printed,
+                  rows, log_id
+           FROM (SELECT *, {series.unit("line")} AS counted_as FROM runs WHERE campaign = $c)
+           WHERE list_contains($f, fabric) ORDER BY path, line""",
+        c=campaign, f=names,
     )  # fmt: skip
 
 
 def _rank(table: Table, selection: Selection, position: int) -> tuple[Any, ...]:
-    """Collectives before point-to-point tests, most fabrics first, all_reduce and out-of-place before the others."""
+    """
+    Order of the tables: collectives before point-to-point tests, most fabrics first, all_reduce and out-of-place before
+    the others. A baseline that was asked for goes before all of it.
+    """
     s = table.subject
     return (
-        s.kind != "collective", -len(table.fabrics), -min(MIN_RUNS, min(c.n for c in table.cells)),
-        s.operation != (selection.operation or "all_reduce"), s.placement != "out_of_place", s.kind != "latency",
-        -(s.ranks or 0), position,
+        selection.baseline not in (None, table.baseline), s.kind != "collective", -len(table.fabrics),
+        -min(MIN_RUNS, min(c.n for c in table.cells)), s.operation != (selection.operation or "all_reduce"),
+        s.placement != "out_of_place", s.kind != "latency", -(s.ranks or 0), position,
     )  # fmt: skip
 
 
-def _table(subject: Subject, rows: "pl.DataFrame", order: list[str]) -> Table | None:
-    """The cells of one subject, or None when fewer than two fabrics share a size."""
-    here = [f for f in order if f in set(rows["fabric"])]
-    if len(here) < 2:
-        return None
-    base = here[0]
+def _tables(subject: Subject, rows: "pl.DataFrame", order: list[str]) -> Iterator[Table]:
+    """The tables of one subject: each has a baseline and the fabrics that share a size with it; mostly there is one."""
     values: dict[tuple[str, int | None], list[dict[str, Any]]] = defaultdict(list)
     for row in rows.iter_rows(named=True):
         values[row["fabric"], row["size_bytes"]].append(row)
-    cells = [
-        _cell(subject, fabric, size, found, values.get((base, size), []), is_baseline=fabric == base)
-        for (fabric, size), found in sorted(values.items(), key=lambda i: (here.index(i[0][0]), i[0][1] or -1))
-    ]
-    table = Table(
-        subject=subject, baseline=base, fabrics=tuple(here), cells=tuple(cells), residue=series.residue(rows), points=rows
+    sizes: dict[str, set[int | None]] = {f: {s for g, s in values if g == f} for f in order}
+    left = [f for f in order if sizes[f] and not subject.unknown]
+    while len(left) > 1:
+        base, *rest = left
+        kin = [f for f in rest if sizes[base] & sizes[f]]
+        table = _table(subject, rows, (base, *kin), values)
+        if any(c.ratio is not None for c in table.cells):
+            yield table
+        left = [f for f in rest if f not in kin]
+
+
+def _table(
+    subject: Subject,
+    rows: "pl.DataFrame",
+    fabrics: tuple[str, ...],
+    values: dict[tuple[str, int | None], list[dict[str, Any]]],
+) -> Table:
+    """The cells of one subject for a baseline and the other *fabrics*."""
+    base = fabrics[0]
+    keys = sorted(
+        (k for k in values if k[0] in fabrics), key=lambda k: (fabrics.index(k[0]), -1 if k[1] is None else k[1])
     )
-    return table if any(c.ratio is not None for c in cells) else None
+    cells = [_cell(subject, f, s, values[f, s], values.get((base, s), []), is_baseline=f == base) for f, s in keys]
+    here = rows.filter(rows["fabric"].is_in(list(fabrics)))
+    return Table(
+        subject=subject, baseline=base, fabrics=fabrics, cells=tuple(cells), residue=series.residue(here), points=here
+    )
 
 
 def _cell(
-    subject: Subject, fabric: str, size: int | None, rows: list[dict[str, Any]], base: list[dict[str, Any]], *, is_baseline: bool
+    subject: Subject,
+    fabric: str,
+    size: int | None,
+    rows: list[dict[str, Any]],
+    base: list[dict[str, Any]],
+    *,
+    is_baseline: bool,
 ) -> Cell:
     values = [r[subject.metric] for r in rows]
     reference = [r[subject.metric] for r in base]
@@ -219,7 +314,9 @@ def _cell(
     else:
         found = stats.ratio(reference, values) if subject.lower_is_better else stats.ratio(values, reference)
         ratio = {"ratio": found.estimate, "ratio_low": found.low, "ratio_high": found.high}
-        verdict = TOO_FEW if found.low is None else {"higher": FASTER, "lower": SLOWER}.get(found.verdict, NO_DIFFERENCE)
+        verdict = (
+            TOO_FEW if found.low is None else {"higher": FASTER, "lower": SLOWER}.get(found.verdict, NO_DIFFERENCE)
+        )
     limits = {(r["limit_gbyte_s"], r["limit_formula"], r["limit_missing"]) for r in rows}
     limit = limits.pop() if len(limits) == 1 else (None, None, "the runs have different limits")
     return Cell(
@@ -237,7 +334,13 @@ def _plain(rows: list[dict[str, Any]], column: str) -> Cell | None:
         return None
     low, high = _interval(values)
     return Cell(
-        fabric=rows[0]["fabric"], size_bytes=rows[0]["size_bytes"], n=len(values), median=stats.median(values), low=low, high=high, verdict=""
+        fabric=rows[0]["fabric"],
+        size_bytes=rows[0]["size_bytes"],
+        n=len(values),
+        median=stats.median(values),
+        low=low,
+        high=high,
+        verdict="",
     )
 
 
@@ -246,31 +349,84 @@ def _interval(values: list[float]) -> tuple[float | None, float | None]:
     return (found.low, found.high) if found else (None, None)
 
 
-def _refusals(groups: "list[tuple[Subject, pl.DataFrame]]", names: list[str], tables: list[Table]) -> list[Refusal]:
-    """Subjects that stand alone, put together by the fabrics that measured them."""
-    declared = {pair for t in tables for pair in t.subject.tests}
-    alone: dict[tuple[tuple[str, ...], str], list[Subject]] = defaultdict(list)
-    for subject, rows in groups:
-        here = tuple(f for f in names if f in set(rows["fabric"]))
-        if {(f, subject.test) for f in here} <= declared:
-            continue
-        if len(here) < 2:
-            alone[here, "one_fabric"].append(subject)
-        elif not _table(subject, rows, names):
-            alone[here, "no_common_size"].append(subject)
-    return [
-        Refusal(subjects=tuple(s), fabrics=here, missing=tuple(n for n in names if n not in here), reason=reason)
-        for (here, reason), s in alone.items()
-    ]
+def _refusals(points: "pl.DataFrame", tables: list[Table], names: list[str], clashing: set[str]) -> list[Refusal]:
+    """Every point that stands behind no ratio, put together by the reason and the fabrics that measured it."""
+    covered = {row for t in tables for row in t.compared["row"]}
+    rest = points.filter(~points["row"].is_in(list(covered)))
+    told = {s for s, _ in series.subjects(points.filter(points["row"].is_in(list(covered))))}
+    found: dict[tuple[str, tuple[str, ...]], dict[Subject, set[int | None]]] = defaultdict(lambda: defaultdict(set))
+    for subject, rows in series.subjects(rest):
+        for reason, fabrics, sizes in _alone(
+            subject, rows, names, told=subject in told, clash=subject.test in clashing
+        ):
+            found[reason, fabrics][subject] |= sizes
+    for subject, rows in series.without_value(points):
+        found["no_value", _in_order(rows, names)][subject] |= set(rows["size_bytes"])
+    out = [
+        Refusal(
+            subjects=tuple(alone), fabrics=here, missing=tuple(n for n in names if n not in here), reason=reason,
+            sizes=tuple(sorted({s for sizes in alone.values() for s in sizes}, key=lambda s: -1 if s is None else s)),
+        )
+        for (reason, here), alone in found.items()
+    ]  # fmt: skip
+    return sorted(out, key=lambda r: r.reason == "sizes")
 
 
-def _why_nothing(campaign: str, names: list[str], groups: "list[tuple[Subject, pl.DataFrame]]", runs: "pl.DataFrame") -> str:
+def _alone(
+    subject: Subject, rows: "pl.DataFrame", names: list[str], *, told: bool, clash: bool
+) -> Iterator[tuple[str, tuple[str, ...], set[int | None]]]:
+    """(reason, fabrics, sizes) of the points of one subject that were not compared."""
+    here, sizes = _in_order(rows, names), set(rows["size_bytes"])
+    by_size = {s: _in_order(rows.filter(rows["size_bytes"].eq_missing(s)), names) for s in sizes}
+    if subject.unknown or clash:
+        yield subject.unknown or "clash", here, sizes
+    elif not told and len(here) == 1:
+        yield "one_fabric", here, sizes
+    elif not told and all(len(f) == 1 for f in by_size.values()):
+        yield "no_common_size", here, sizes
+    else:
+        for size, fabrics in by_size.items():
+            yield "sizes" if _positive(subject, rows, size) else "zero", fabrics, {size}
+
+
+def _positive(subject: Subject, rows: "pl.DataFrame", size: int | None) -> bool:
+    return bool((rows.filter(rows["size_bytes"].eq_missing(size))[subject.metric] > 0).all())
+
+
+def _in_order(rows: "pl.DataFrame", names: list[str]) -> tuple[str, ...]:
+    present = set(rows["fabric"])
+    return tuple(f for f in names if f in present)
+
+
+def _why_one(campaign: str, fabric: str, elsewhere: dict[str, int]) -> str:
+    """One sentence on a comparison of a single fabric."""
+    others = [label for label, runs in elsewhere.items() if runs]
+    if others:
+        return (
+            f"a comparison needs two fabrics, and only {fabric} was named; campaign '{campaign}' also has: "
+            f"{', '.join(others)}"
+        )
+    return (
+        f"campaign '{campaign}' has runs of one fabric only ({fabric}); a comparison needs two: ingest logs of "
+        "another one, or say in rdmalab.toml which logs belong to which"
+    )
+
+
+def _why_nothing(
+    campaign: str, names: list[str], points: "pl.DataFrame", runs: "pl.DataFrame", selection: Selection
+) -> str:
     """One sentence on why no measurand is shared."""
-    if runs.filter(runs["excluded_because"].is_null()).is_empty():
-        reasons = ", ".join(sorted(set(runs["excluded_because"].drop_nulls())))
-        return f"campaign '{campaign}': none of the {len(runs)} runs can be quoted ({reasons})" if len(runs) else f"campaign '{campaign}' has no run"
-    what = {f: sorted({s.test or s.operation or "" for s, rows in groups if f in set(rows["fabric"])}) for f in names}
-    has = "; ".join(f"{f}: {', '.join(t) or 'nothing that can be quoted'}" for f, t in what.items())
+    if runs["excluded_because"].is_not_null().all():
+        reasons = ", ".join(sorted({r.split(" of ")[0] for r in runs["excluded_because"]}))
+        return f"campaign '{campaign}': no run can be quoted, of {len(runs)} ({reasons})"
+    if points.is_empty() and selection.filters:
+        asked = ", ".join(f"{k}={v}" for k, v in selection.filters.items())
+        known = ", ".join(sorted(set(runs["operation"].drop_nulls()))) or "none"
+        return f"campaign '{campaign}': no measurement matches {asked}; operations of its runs: {known}"
+    what: dict[str, set[str]] = {f: set() for f in names}
+    for fabric, kind, operation, test in points.select("fabric", "kind", "operation", "test").unique().iter_rows():
+        what[fabric].add(operation or test if kind == "collective" else test)
+    has = "; ".join(f"{f}: {', '.join(sorted(t)) or 'nothing that can be quoted'}" for f, t in what.items())
     return (
         f"campaign '{campaign}': no measurand is shared by two fabrics ({has}); run the same test on both, or declare "
         "tests that measure the same in [[same]] of rdmalab.toml"

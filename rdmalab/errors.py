@@ -54,4 +54,5 @@ def did_you_mean(word: str, known: list[str] | tuple[str, ...]) -> str:
     """Returns ``" Did you mean 'x'?"`` when *known* holds a word close to *word*, else an empty text."""
     folded = {k.lower(): k for k in known}
     close = get_close_matches(word.lower(), folded, n=1, cutoff=0.6)
+    close += [k for k in folded if word and k.startswith(f"{word.lower()}_")]  # a unit was left out: mtu for mtu_bytes
     return f" Did you mean '{folded[close[0]]}'?" if close else ""

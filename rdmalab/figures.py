@@ -6,9 +6,10 @@ Hue tells the class of a fabric, dash and marker its family, a direct label its 
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from rdmalab.tables import duration_text, number_text, time_unit
+from rdmalab.tables import duration_text, number_text, shown_ratio, time_unit, value_texts
 from rdmalab.units import size_text
 
 if TYPE_CHECKING:
@@ -50,21 +51,27 @@ LOOKS = {
     "ethernet": Look("#737C88", "#4A5360", "6px,3px", 1.4, "star", 9),
     "unknown": Look("#737C88", "#4A5360", "1px,3px", 1.4, "star", 9),
 }
-# For a second and third fabric of one family: the same hue, another dash and marker.
-_VARIANTS = (None, ("2px,2px", "circle-open"), ("10px,3px", "square-open"), ("4px,2px,1px,2px", "diamond-open"))
+# For further fabrics of one hue: another dash and a hollow marker.
+_VARIANTS = (
+    ("2px,2px", "circle"), ("10px,3px", "square"), ("4px,2px,1px,2px", "diamond"), ("1px,4px", "triangle-up"),
+    ("14px,2px", "triangle-down"), ("5px,1px", "pentagon"), ("3px,5px", "hexagon"),
+)  # fmt: skip
 
 
 def looks(c: "Comparison") -> dict[str, Look]:
-    """Fabric → look; fabrics of one family stay distinguishable."""
-    seen: dict[str, int] = {}
-    out = {}
+    """Fabric → look; fabrics of one family, and of one hue, stay distinguishable by dash and by marker."""
+    out: dict[str, Look] = {}
     for fabric in c.fabrics["fabric"]:
-        base = LOOKS[c.families[fabric]]
-        index = seen.setdefault(c.families[fabric], 0)
-        seen[c.families[fabric]] += 1
-        variant = _VARIANTS[index % len(_VARIANTS)]
-        out[fabric] = base if variant is None else Look(base.line, base.text, variant[0], base.width, variant[1], base.size)
+        base = LOOKS.get(c.families[fabric], LOOKS["unknown"])
+        variants = [replace(base, dash=d, symbol=s, size=7, hollow=True) for d, s in _VARIANTS]
+        used = {k for x in out.values() for k in _distinct(x)}
+        out[fabric] = next((x for x in (base, *variants) if not used & _distinct(x)), base)
     return out
+
+
+def _distinct(look: Look) -> set[tuple[str, ...]]:
+    """What no two fabrics may share: a dash in one hue, a marker in one hue."""
+    return {(look.text, look.dash), (look.text, look.symbol, str(look.hollow))}
 
 
 def _base(height: int, **margin: int) -> "go.Figure":
@@ -112,9 +119,17 @@ def _time_axis(figure: "go.Figure", values: Iterable[float]) -> tuple[float, flo
     return low, high
 
 
-def _linear_axis(figure: "go.Figure", top: float, unit: str, limits: Iterable[float] = (), height_px: float = 300) -> None:
+def _step(span: float, most: float) -> float:
+    """The distance of ticks, at most *most* of them over *span*: 1, 2, 2.5 or 5 times a power of ten."""
+    exponent = math.floor(math.log10(span / most))
+    return next(s * 10.0**exponent for s in (1, 2, 2.5, 5, 10, 20) if span / (s * 10.0**exponent) <= most)
+
+
+def _linear_axis(
+    figure: "go.Figure", top: float, unit: str, limits: Iterable[float] = (), height_px: float = 300
+) -> None:
     """A linear axis from 0; the unit stands at the top tick; ticks too near a limit line give way to it."""
-    step = next(s * 10.0**e for e in range(-6, 7) for s in (1, 2, 2.5, 5) if top / (s * 10.0**e) <= 5.2)
+    step = _step(top, 5.2)
     ticks = [i * step for i in range(int(top / step + 1e-9) + 1)]
     near = 12 * top / height_px
     shown = [t for t in ticks if all(abs(t - limit) > near for limit in limits)] or ticks[:1]
@@ -132,34 +147,37 @@ def _series(figure: "go.Figure", cells: "Sequence[Cell]", look: Look, name: str,
 
     x = [c.size_bytes for c in cells]
     y = [c.median for c in cells]
-    banded = [c for c in cells if c.low is not None and c.high is not None]
-    if len(banded) > 1:
-        around = [c.size_bytes for c in banded]
-        figure.add_trace(
-            go.Scatter(
-                x=around + around[::-1], y=[c.high for c in banded] + [c.low for c in banded][::-1], fill="toself",
-                fillcolor=_alpha(look.line, 0.2), line={"width": 0}, mode="lines", hoverinfo="skip", name=name,
-                legendgroup=name,
+    for whole, group in groupby(cells, key=lambda c: c.low is not None and c.high is not None):
+        band = list(group) if whole else []
+        if len(band) > 1:
+            around = [c.size_bytes for c in band]
+            figure.add_trace(
+                go.Scatter(
+                    x=around + around[::-1], y=[c.high for c in band] + [c.low for c in band][::-1], fill="toself",
+                    fillcolor=_alpha(look.line, 0.2), line={"width": 0}, mode="lines", hoverinfo="skip",
+                    name=_plain(name), legendgroup=name,
+                )
             )  # fmt: skip
-        )
     few = 2 * sum(c.low is None for c in cells) > len(cells)
     figure.add_trace(
         go.Scatter(
-            x=x, y=y, mode="lines", name=name, legendgroup=name, connectgaps=False, hovertemplate=hover,
+            x=x, y=y, mode="lines", name=_plain(name), legendgroup=name, connectgaps=False, hovertemplate=hover,
             line={"color": look.line, "width": 1.2 if few else look.width, "dash": "2px,2px" if few else look.dash},
-        )  # fmt: skip
-    )
+        )
+    )  # fmt: skip
     every = 2 if len(x) > 8 else 1
-    hollow = look.hollow or few
     figure.add_trace(
         go.Scatter(
-            x=x[::every], y=y[::every], mode="markers", hoverinfo="skip", name=name, legendgroup=name,
-            marker={
-                "symbol": look.symbol, "size": look.size, "color": "#FFFFFF" if hollow else look.line,
-                "line": {"color": look.line if hollow else "#FFFFFF", "width": 1.4 if hollow else 0.8},
-            },
-        )  # fmt: skip
-    )
+            x=x[::every], y=y[::every], mode="markers", hoverinfo="skip", name=_plain(name), legendgroup=name,
+            marker=_marker(look, look.size, hollow=look.hollow or few),
+        )
+    )  # fmt: skip
+
+
+def _marker(look: Look, size: float, *, hollow: bool) -> dict[str, Any]:
+    """A marker; filled ones get a white edge so that crossings stay legible."""
+    line = {"color": look.line if hollow else "#FFFFFF", "width": 1.4 if hollow else 0.8}
+    return {"symbol": look.symbol, "size": size, "color": "#FFFFFF" if hollow else look.line, "line": line}
 
 
 def _alpha(colour: str, alpha: float) -> str:
@@ -167,7 +185,14 @@ def _alpha(colour: str, alpha: float) -> str:
     return f"rgba({red},{green},{blue},{alpha})"
 
 
-def _labels(figure: "go.Figure", ends: list[tuple[float, float, str, str]], scale: Callable[[float], float], height_px: float, *, log_y: bool) -> None:
+def _labels(
+    figure: "go.Figure",
+    ends: Sequence[tuple[float, float, str, str]],
+    scale: Callable[[float], float],
+    height_px: float,
+    *,
+    log_y: bool,
+) -> None:
     """Names at the right ends of the curves, moved apart to 13 px, in the order of the values."""
     placed: list[float] = []
     for x, y, text, colour in sorted(ends, key=lambda e: scale(e[1])):
@@ -199,19 +224,28 @@ def _plain(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
+def has_curve(table: "Table") -> bool:
+    """Whether there are bandwidths to draw: a latency has none, nor a collective whose tool prints no bus bandwidth."""
+    if table.subject.kind == "collective":
+        return any(x.busbw and x.busbw.median > 0 for x in table.cells)
+    return table.subject.kind != "latency"
+
+
 def time_chart(c: "Comparison", table: "Table", *, height: int = 430) -> "go.Figure":
     """Time or latency against message size, both axes logarithmic."""
     figure = _base(height)
     look = looks(c)
-    drawn = [cell for cell in table.cells if cell.size_bytes]
+    drawn = [cell for cell in table.cells if cell.size_bytes and cell.median > 0]
     low, high = _time_axis(figure, [v for cell in drawn for v in (cell.median, cell.low, cell.high) if v])
     _size_axis(figure, sorted({cell.size_bytes for cell in drawn if cell.size_bytes}))
     ends = []
     for fabric in table.fabrics:
-        cells = [x for x in table.of(fabric) if x.size_bytes]
+        cells = [x for x in drawn if x.fabric == fabric]
         if cells:
             _series(figure, cells, look[fabric], c.labels[fabric], "%{y:.4g} µs")
-            ends.append((cells[-1].size_bytes or 1, cells[-1].median, _wrapped(_bold(c.labels[fabric])), look[fabric].text))
+            ends.append(
+                (cells[-1].size_bytes or 1, cells[-1].median, _wrapped(_bold(c.labels[fabric])), look[fabric].text)
+            )
     _labels(figure, ends, lambda v: (math.log10(v) - low) / (high - low), height - 52, log_y=True)
     _shade_no_difference(figure, table)
     return figure
@@ -220,7 +254,9 @@ def time_chart(c: "Comparison", table: "Table", *, height: int = 430) -> "go.Fig
 def _shade_no_difference(figure: "go.Figure", table: "Table") -> None:
     """Washes the range of sizes, at its upper end, in which some fabric shows no difference to the baseline."""
     sizes = [s for s in table.common_sizes if s]
-    undecided = [s for s in sizes if any((x := table.cell(f, s)) and x.verdict == "no difference shown" for f in table.others)]
+    undecided = [
+        s for s in sizes if any((x := table.cell(f, s)) and x.verdict == "no difference shown" for f in table.others)
+    ]
     run: list[int] = []
     for size in reversed(sizes):
         if size not in undecided:
@@ -231,14 +267,14 @@ def _shade_no_difference(figure: "go.Figure", table: "Table") -> None:
 
 
 def bandwidth_chart(c: "Comparison", table: "Table", *, height: int = 390) -> "go.Figure":
-    """Bus bandwidth of a collective, or payload bandwidth of a point-to-point test, against message size, with limits."""
+    """Bus bandwidth of a collective, or payload bandwidth of another test, against message size, with limits."""
     collective = table.subject.kind == "collective"
     unit = "GB/s" if collective else "Gb/s"
-    cells = {f: [_as_bandwidth(x, collective=collective) for x in table.of(f) if x.size_bytes] for f in table.fabrics}
+    cells = {f: [y for x in table.of(f) if x.size_bytes and (y := x.busbw if collective else x)] for f in table.fabrics}
     limits = _limits(c, table, 1.0 if collective else 8.0)
     values = [v for row in cells.values() for x in row for v in (x.median, x.high) if v]
-    drawn = {k: v for k, v in limits.items() if v < 2.2 * max(values)}
-    top = max([*values, *drawn.values()]) * 1.08
+    drawn = {k: v for k, v in limits.items() if v < 2.2 * max(values, default=0.0)}
+    top = max([*values, *drawn.values()], default=1.0) * 1.08
     figure = _base(height)
     _linear_axis(figure, top, unit, drawn.values(), height - 52)
     _size_axis(figure, sorted({x.size_bytes for row in cells.values() for x in row if x.size_bytes}))
@@ -247,19 +283,11 @@ def bandwidth_chart(c: "Comparison", table: "Table", *, height: int = 390) -> "g
     for fabric, row in cells.items():
         if row:
             _series(figure, row, look[fabric], c.labels[fabric], f"%{{y:.4g}} {unit}")
-            text = f"{_wrapped(_bold(c.labels[fabric]))}<br>{number_text(row[-1].median)} {unit}"
+            text = f"{_wrapped(_bold(c.labels[fabric]))}<br>{value_texts(row[-1])[0]} {unit}"
             ends.append((row[-1].size_bytes or 1, row[-1].median, text, look[fabric].text))
-    _limit_lines(figure, c, drawn, unit, table)
+    _limit_lines(figure, c, drawn, unit)
     _labels(figure, ends, lambda v: v / top, height - 52, log_y=False)
     return figure
-
-
-def _as_bandwidth(cell: "Cell", *, collective: bool) -> "Cell":
-    if not collective:
-        return cell
-    if cell.busbw is None:
-        raise ValueError("a collective without a bus bandwidth")
-    return cell.busbw
 
 
 def cover_chart(c: "Comparison", table: "Table", height: int = 470) -> "go.Figure":
@@ -268,19 +296,21 @@ def cover_chart(c: "Comparison", table: "Table", height: int = 470) -> "go.Figur
         rows = [(f, x) for f in table.fabrics if (x := table.cell(f, table.common_sizes[0]))]
         scale, unit = time_unit(max(x.median for _, x in rows)) if table.subject.lower_is_better else (1.0, "Gb/s")
         shown = [(f, scaled(x, scale)) for f, x in rows]
-        figure = strip(c, shown, baseline=shown[0][1].median, log=True, limits={}, unit=unit)
+        base = next((x.median for f, x in shown if f == table.baseline), None)
+        figure = strip(c, shown, baseline=base, log=True, limits={}, unit=unit)
         figure.update_layout(height=90 * len(rows) + 60, margin={"l": 68, "r": 190, "t": 10, "b": 60})
         figure.update_xaxes(title={"text": unit, "standoff": 6}, tickfont={"size": 11})
         look = looks(c)
         for i, (f, x) in enumerate(shown):
             figure.add_annotation(
                 x=1, y=i, xref="paper", yref="y", xanchor="left", xshift=12, showarrow=False, align="left",
-                text=f"{_bold(c.labels[f])}<br>{number_text(x.median)} {unit}", font={"size": 12, "color": look[f].text},
+                text=f"{_bold(c.labels[f])}<br>{value_texts(x)[0]} {unit}", font={"size": 12, "color": look[f].text},
             )  # fmt: skip
         return figure
-    figure = bandwidth_chart(c, table, height=height) if table.subject.kind != "latency" else time_chart(c, table, height=height)
+    curve = has_curve(table)
+    figure = bandwidth_chart(c, table, height=height) if curve else time_chart(c, table, height=height)
     figure.update_layout(margin={"l": 68, "r": 150, "t": 20, "b": 40})
-    if table.subject.kind != "latency":
+    if curve:
         figure.update_yaxes(showticklabels=False, showgrid=False)
     figure.update_xaxes(showgrid=False)
     return figure
@@ -302,22 +332,30 @@ def _limits(c: "Comparison", table: "Table", factor: float) -> dict[str, float]:
     return out
 
 
-def _limit_lines(figure: "go.Figure", c: "Comparison", limits: dict[str, float], unit: str, table: "Table") -> None:
-    """Dotted lines across the paper with their number; limits that coincide share one."""
+def _limit_lines(figure: "go.Figure", c: "Comparison", limits: dict[str, float], unit: str) -> None:
+    """Dotted lines across the paper with their numbers; limits that lie close together share one label."""
     shared: dict[float, list[str]] = {}
     for fabric, value in limits.items():
         near = next((v for v in shared if abs(v - value) / value < 0.012), value)
         shared.setdefault(near, []).append(fabric)
-    for value, fabrics in shared.items():
-        names = ", ".join(_plain(c.labels[f]) for f in fabrics)
+    for value in set(limits.values()):
         figure.add_shape(
             type="line", xref="paper", yref="y", x0=0, x1=1, y0=value, y1=value,
             line={"color": INK, "width": 1.1, "dash": "1px,2px"},
         )  # fmt: skip
+    for fabrics in shared.values():
         figure.add_annotation(
-            xref="paper", yref="y", x=0.004, y=value, yshift=8, xanchor="left", showarrow=False, font={"size": 10.5, "color": INK},
-            text=f"<b>limit {number_text(value)} {unit}</b> {names}",
+            xref="paper", yref="y", x=0.004, y=max(limits[f] for f in fabrics), yshift=8, xanchor="left",
+            showarrow=False, font={"size": 10.5, "color": INK}, text=_limit_words(c, fabrics, limits, unit),
         )  # fmt: skip
+
+
+def _limit_words(c: "Comparison", fabrics: list[str], limits: dict[str, float], unit: str) -> str:
+    """``limit 93.16 GB/s InfiniBand``, the number once for the fabrics that share it."""
+    by_number: dict[str, list[str]] = {}
+    for fabric in fabrics:
+        by_number.setdefault(number_text(limits[fabric], 4), []).append(_plain(c.labels[fabric]))
+    return "; ".join(f"<b>limit {number} {unit}</b> {', '.join(names)}" for number, names in by_number.items())
 
 
 def utilization_chart(c: "Comparison", table: "Table", *, height: int = 226) -> "go.Figure | None":
@@ -327,7 +365,9 @@ def utilization_chart(c: "Comparison", table: "Table", *, height: int = 226) -> 
     if not rows:
         return None
     figure = _base(height, b=34, r=150)
-    top = max(106.0, *(1.04 * (x.utilization.high or x.utilization.median) for r in rows.values() for x in r if x.utilization))
+    top = max(
+        106.0, *(1.04 * (x.utilization.high or x.utilization.median) for r in rows.values() for x in r if x.utilization)
+    )
     figure.update_yaxes(
         tickmode="array", tickvals=[0, 25, 50, 75, 100], ticktext=["0", "25", "50", "75", "100 %"], range=[0, top],
         gridcolor=GRID, zeroline=False, ticks="", showline=False,
@@ -338,41 +378,52 @@ def utilization_chart(c: "Comparison", table: "Table", *, height: int = 226) -> 
     for fabric, row in rows.items():
         shares = [x.utilization for x in row if x.utilization]
         _series(figure, shares, look[fabric], c.labels[fabric], "%{y:.3g} %")
-        text = f"{_bold(c.labels[fabric])} {shares[-1].median:.0f} %"
+        text = f"{_bold(c.labels[fabric])} {value_texts(shares[-1])[0]} %"
         ends.append((shares[-1].size_bytes or 1, shares[-1].median, text, look[fabric].text))
     figure.add_shape(
-        type="line", xref="paper", yref="y", x0=0, x1=1, y0=100, y1=100, line={"color": INK, "width": 1.1, "dash": "1px,2px"}
+        type="line",
+        xref="paper",
+        yref="y",
+        x0=0,
+        x1=1,
+        y0=100,
+        y1=100,
+        line={"color": INK, "width": 1.1, "dash": "1px,2px"},
     )
     _labels(figure, ends, lambda v: v / top, height - 46, log_y=False)
     return figure
 
 
-def ratio_chart(c: "Comparison", rows: "Sequence[tuple[str, Table, int | None]]", *, no_difference: str) -> "go.Figure":
+def ratio_chart(
+    c: "Comparison", rows: "Sequence[tuple[str, Table, int | None]]", *, no_difference: str, too_few: str = ""
+) -> "go.Figure":
     """
     Speed-up over the baseline: a dot and a bar a fabric; right of the line is faster; values stand beside it.
 
     Args:
         rows: (label, table, size) from top to bottom; all tables have the same baseline.
-        no_difference: The words for an interval that contains 1.
+        no_difference, too_few: The words for an interval that contains 1, and for a ratio without one.
     """
     first = rows[0][1]
     others = [f for f in c.fabrics["fabric"] if any(f in t.others for _, t, _ in rows)]
-    figure = _base(len(rows) * (26 if len(others) < 3 else 34) + 66, l=84 if len(rows[0][0]) < 14 else 176, r=112 * len(others) + 10, t=26, b=40)
-    figure.update_layout(hovermode="closest")
     cells = [(i, f, x) for i, (_, t, s) in enumerate(rows) for f in t.others if (x := t.cell(f, s)) and x.ratio]
+    width = _column_width(others, [x for *_, x in cells])
+    figure = _base(
+        len(rows) * (26 if len(others) < 3 else 34) + 66, l=84 if len(rows[0][0]) < 14 else 176,
+        r=width * len(others) + 10, t=26, b=40,
+    )  # fmt: skip
+    figure.update_layout(hovermode="closest")
     bounds = [v for *_, x in cells for v in (x.ratio, x.ratio_low, x.ratio_high) if v]
     low, high = math.log10(min([*bounds, 0.94])) - 0.04, math.log10(max([*bounds, 1.06])) + 0.06
     look = looks(c)
     step = 0.36 if len(others) < 3 else 0.22
     offsets = {f: (i - (len(others) - 1) / 2) * step for i, f in enumerate(others)}
-    for i in range(1, len(rows), 2):
-        figure.add_shape(type="rect", xref="paper", yref="y", x0=-0.5, x1=2.5, y0=i - 0.5, y1=i + 0.5, fillcolor=WASH, line_width=0, layer="below")
-    figure.add_shape(type="line", x0=1, x1=1, xref="x", y0=-0.5, y1=len(rows) - 0.5, yref="y", line={"color": INK, "width": 1.4}, layer="below")
+    _ratio_ground(figure, len(rows))
     for i, fabric, x in cells:
         figure.add_trace(_ratio_mark(i + offsets[fabric], x, look[fabric], c.labels[fabric]))
-        if x.verdict == "no difference shown":
-            _say_no_difference(figure, x, i + offsets[fabric], low, high, no_difference)
-    _ratio_columns(figure, c, others, cells, look)
+        if words := {"no difference shown": no_difference, "too few runs": too_few}.get(x.verdict):
+            _say_beside(figure, x, i + offsets[fabric], low, high, words)
+    _ratio_columns(figure, c, others, cells, look, width)
     _ratio_axes(figure, low, high, [label for label, *_ in rows])
     figure.add_annotation(
         x=0, y=1, xref="x", yref="paper", yanchor="bottom", showarrow=False, yshift=4, xanchor="center",
@@ -381,12 +432,36 @@ def ratio_chart(c: "Comparison", rows: "Sequence[tuple[str, Table, int | None]]"
     return figure
 
 
-def _say_no_difference(figure: "go.Figure", x: "Cell", y: float, low: float, high: float, words: str) -> None:
+def _column_width(others: list[str], cells: "list[Cell]") -> int:
+    """Pixels of a column of ratios: with many fabrics there is no room for the intervals, which the bars show."""
+    if len(others) > 2:
+        return _NARROW
+    return 132 if any(x.verdict == "slower" for x in cells) else 112
+
+
+_NARROW = 76
+
+
+def _ratio_ground(figure: "go.Figure", rows: int) -> None:
+    """Every second row washed, and the line at 1."""
+    for i in range(1, rows, 2):
+        figure.add_shape(
+            type="rect", xref="paper", yref="y", x0=-0.5, x1=2.5, y0=i - 0.5, y1=i + 0.5, fillcolor=WASH,
+            line_width=0, layer="below",
+        )  # fmt: skip
+    figure.add_shape(
+        type="line", x0=1, x1=1, xref="x", y0=-0.5, y1=rows - 0.5, yref="y", line={"color": INK, "width": 1.4},
+        layer="below",
+    )  # fmt: skip
+
+
+def _say_beside(figure: "go.Figure", x: "Cell", y: float, low: float, high: float, words: str) -> None:
     """The words beside the bar, on the side where there is room."""
-    right = math.log10(x.ratio_high or 1)
+    right = math.log10(x.ratio_high or x.ratio or 1)
     fits = right < low + 0.6 * (high - low)
     figure.add_annotation(
-        x=right if fits else math.log10(x.ratio_low or 1), y=y, xanchor="left" if fits else "right", xshift=8 if fits else -8,
+        x=right if fits else math.log10(x.ratio_low or x.ratio or 1), y=y, xanchor="left" if fits else "right",
+        xshift=8 if fits else -8,
         showarrow=False, text=words, font={"size": 10, "color": INK2},
     )  # fmt: skip
 
@@ -401,7 +476,8 @@ def _ratio_axes(figure: "go.Figure", low: float, high: float, labels: list[str])
         zeroline=False, ticks="outside", ticklen=6, tickcolor=INK2, showline=False,
     )  # fmt: skip
     figure.update_yaxes(
-        range=[len(labels) - 0.5, -0.5], tickmode="array", tickvals=list(range(len(labels))), ticktext=[_plain(t).replace(" against ", "<br>against ") for t in labels],
+        range=[len(labels) - 0.5, -0.5], tickmode="array", tickvals=list(range(len(labels))),
+        ticktext=[_plain(t).replace(" against ", "<br>against ") for t in labels],
         showgrid=False, zeroline=False, ticks="", showline=False,
     )  # fmt: skip
 
@@ -417,11 +493,12 @@ def _ratio_mark(y: float, cell: "Cell", look: Look, name: str) -> "go.Scatter":
     error = None
     if cell.ratio_low is not None and cell.ratio_high is not None and cell.ratio:
         error = {
-            "type": "data", "symmetric": False, "array": [cell.ratio_high - cell.ratio], "arrayminus": [cell.ratio - cell.ratio_low],
+            "type": "data", "symmetric": False, "array": [cell.ratio_high - cell.ratio],
+            "arrayminus": [cell.ratio - cell.ratio_low],
             "color": colour, "thickness": 2.2, "width": 3,
         }  # fmt: skip
     return go.Scatter(
-        x=[cell.ratio], y=[y], mode="markers", error_x=error, name=name, hovertemplate="%{x:.3g}×",
+        x=[cell.ratio], y=[y], mode="markers", error_x=error, name=_plain(name), hovertemplate="%{x:.3g}×",
         marker={
             "symbol": look.symbol, "size": 7.5, "color": colour if decided else "#FFFFFF",
             "line": {"color": "#FFFFFF" if decided else colour, "width": 0.8 if decided else 1.4},
@@ -429,56 +506,72 @@ def _ratio_mark(y: float, cell: "Cell", look: Look, name: str) -> "go.Scatter":
     )  # fmt: skip
 
 
-def _ratio_columns(figure: "go.Figure", c: "Comparison", others: list[str], cells: "list[tuple[int, str, Cell]]", look: dict[str, Look]) -> None:
+def _ratio_columns(
+    figure: "go.Figure", c: "Comparison", others: list[str], cells: "list[tuple[int, str, Cell]]",
+    look: dict[str, Look], width: int,
+) -> None:  # fmt: skip
     """The values of the ratios as text at the right, one column a fabric."""
-    from rdmalab.tables import ratio_texts
-
     for k, fabric in enumerate(others):
-        shift = 14 + 112 * k
+        shift = 14 + width * k
+        head = _wrapped(_plain(c.labels[fabric]), 10 if width == _NARROW else 40)
         figure.add_annotation(
-            xref="paper", yref="paper", x=1, y=1, xshift=shift, yshift=4, xanchor="left", yanchor="bottom", showarrow=False,
-            text=f"<b>{_plain(c.labels[fabric])}, ×</b>", font={"size": 10.5, "color": look[fabric].text},
+            xref="paper", yref="paper", x=1, y=1, xshift=shift, yshift=4, xanchor="left", yanchor="bottom",
+            showarrow=False, align="left", text=f"<b>{head}, ×</b>", font={"size": 10.5, "color": look[fabric].text},
         )  # fmt: skip
         for i, f, x in cells:
             if f == fabric:
-                value, interval = ratio_texts(x)
-                decided = x.verdict in ("faster", "slower")
-                text = f"<b>{value}</b> {interval}" if decided else f"<i>{value} {interval}</i>"
                 figure.add_annotation(
-                    xref="paper", yref="y", x=1, y=i, xshift=shift, xanchor="left", showarrow=False, text=text,
-                    font={"size": 10.5, "color": look[fabric].text if decided else INK3},
+                    xref="paper", yref="y", x=1, y=i, xshift=shift, xanchor="left", showarrow=False,
+                    text=_ratio_words(x, with_interval=width != _NARROW),
+                    font={"size": 10.5, "color": look[fabric].text if x.verdict in ("faster", "slower") else INK3},
                 )  # fmt: skip
 
 
-def strip(c: "Comparison", rows: "Sequence[tuple[str, Cell]]", *, baseline: float | None, log: bool, limits: dict[str, float], unit: str) -> "go.Figure":
-    """A small chart beside key figures: one row a fabric with its interval, the baseline as a line, limits dotted."""
-    import plotly.graph_objects as go
+def _ratio_words(x: "Cell", *, with_interval: bool) -> str:
+    value, interval = shown_ratio(x)
+    interval = f" {interval}" if with_interval and interval else ""
+    return f"<b>{value}</b>{interval}" if x.verdict in ("faster", "slower") else f"<i>{value}{interval}</i>"
 
+
+def strip(
+    c: "Comparison", rows: "Sequence[tuple[str, Cell]]", *, baseline: float | None, log: bool,
+    limits: dict[str, float], unit: str,
+) -> "go.Figure":  # fmt: skip
+    """A small chart beside key figures: one row a fabric with its interval, the baseline as a line, limits dotted."""
     figure = _base(20 * len(rows) + 24, l=16, r=8, t=0, b=24)  # a row is as high as the line of figures beside it
     figure.update_layout(hovermode="closest")
     values = [v for _, x in rows for v in (x.median, x.low, x.high) if v is not None] + list(limits.values())
     look = looks(c)
     for i, (fabric, x) in enumerate(rows):
-        error = None
-        if x.low is not None and x.high is not None:
-            error = {"type": "data", "symmetric": False, "array": [x.high - x.median], "arrayminus": [x.median - x.low], "color": look[fabric].line, "thickness": 2.5, "width": 0}
-        hollow = look[fabric].hollow or x.low is None
-        figure.add_trace(
-            go.Scatter(
-                x=[x.median], y=[i], mode="markers", error_x=error, name=c.labels[fabric], hovertemplate=f"%{{x:.4g}} {unit}",
-                marker={
-                    "symbol": look[fabric].symbol, "size": look[fabric].size + 1, "color": "#FFFFFF" if hollow else look[fabric].line,
-                    "line": {"color": look[fabric].line if hollow else "#FFFFFF", "width": 1.4 if hollow else 0.8},
-                },
-            )  # fmt: skip
-        )
+        figure.add_trace(_strip_mark(i, x, look[fabric], c.labels[fabric], unit))
         if fabric in limits:
-            figure.add_shape(type="line", x0=limits[fabric], x1=limits[fabric], y0=i - 0.45, y1=i + 0.45, line={"color": INK, "width": 1.8, "dash": "2px,2px"})
+            figure.add_shape(
+                type="line", x0=limits[fabric], x1=limits[fabric], y0=i - 0.45, y1=i + 0.45,
+                line={"color": INK, "width": 1.8, "dash": "2px,2px"},
+            )  # fmt: skip
     if baseline:
-        figure.add_shape(type="line", x0=baseline, x1=baseline, y0=-0.6, y1=len(rows) - 0.4, line={"color": INK, "width": 1.4}, layer="below")
+        figure.add_shape(
+            type="line", x0=baseline, x1=baseline, y0=-0.6, y1=len(rows) - 0.4, line={"color": INK, "width": 1.4},
+            layer="below",
+        )  # fmt: skip
     _strip_axis(figure, values, log=log)
     figure.update_yaxes(range=[len(rows) - 0.5, -0.5], visible=False)
     return figure
+
+
+def _strip_mark(y: float, x: "Cell", look: Look, name: str, unit: str) -> "go.Scatter":
+    import plotly.graph_objects as go
+
+    error = None
+    if x.low is not None and x.high is not None:
+        error = {
+            "type": "data", "symmetric": False, "array": [x.high - x.median], "arrayminus": [x.median - x.low],
+            "color": look.line, "thickness": 2.5, "width": 0,
+        }  # fmt: skip
+    return go.Scatter(
+        x=[x.median], y=[y], mode="markers", error_x=error, name=_plain(name), hovertemplate=f"%{{x:.4g}} {unit}",
+        marker=_marker(look, look.size + 1, hollow=look.hollow or x.low is None),
+    )  # fmt: skip
 
 
 def _strip_axis(figure: "go.Figure", values: list[float], *, log: bool) -> None:
@@ -493,20 +586,27 @@ def _strip_axis(figure: "go.Figure", values: list[float], *, log: bool) -> None:
     else:
         start = 0.0 if low < 0.6 * high else low - (high - low) * 0.3
         span = high - start or 1.0
-        step = next(s * 10.0**e for e in range(-6, 7) for s in (1, 2, 2.5, 5) if span / (s * 10.0**e) <= 4)
+        step = _step(span, 4)
         first = math.ceil(start / step) * step
         ticks = [first + i * step for i in range(int((high + span * 0.05 - first) / step) + 1)]
         axis = {"range": [start, high + span * 0.08], "tickvals": ticks, "ticktext": [f"{t:g}" for t in ticks]}
     figure.update_xaxes(
-        tickmode="array", showline=True, linecolor=RULE, linewidth=1, ticks="outside", ticklen=4, tickcolor=INK2, zeroline=False,
+        tickmode="array", showline=True, linecolor=RULE, linewidth=1, ticks="outside", ticklen=4, tickcolor=INK2,
+        zeroline=False,
         showgrid=False, tickfont={"size": 9.5, "color": INK2}, **axis,
     )  # fmt: skip
 
 
 def key_svg(look: Look) -> str:
     """The key of a family as a small drawing for tables: a piece of its line with its marker."""
-    fill = "#FFFFFF" if look.hollow or look.symbol.endswith("-open") else look.line
+    fill = "#FFFFFF" if look.hollow else look.line
     shapes = {
+        "pentagon": '<path d="M12.5 1.5 L17 5 L15.3 10.3 L9.7 10.3 L8 5 Z" {a}></path>',
+        "hexagon": '<path d="M12.5 1.5 L16.4 3.8 L16.4 8.2 L12.5 10.5 L8.6 8.2 L8.6 3.8 Z" {a}></path>',
+        "star": '<path d="M12.5 1 L13.8 4.6 L17.5 4.6 L14.5 6.9 L15.6 10.5 L12.5 8.3 L9.4 10.5 L10.5 6.9 L7.5 4.6 '
+        'L11.2 4.6 Z" {a}></path>',
+        "x": '<path d="M9 2.5 L12.5 5 L16 2.5 L16.5 3.5 L13.6 6 L16.5 8.5 L16 9.5 L12.5 7 L9 9.5 L8.5 8.5 L11.4 6 '
+        'L8.5 3.5 Z" {a}></path>',
         "square": '<rect x="9" y="2.5" width="7" height="7" {a}></rect>',
         "diamond": '<path d="M12.5 1.5 L17 6 L12.5 10.5 L8 6 Z" {a}></path>',
         "circle": '<circle cx="12.5" cy="6" r="3.8" {a}></circle>',
@@ -514,7 +614,7 @@ def key_svg(look: Look) -> str:
         "triangle-down": '<path d="M12.5 10.5 L17 2.5 L8 2.5 Z" {a}></path>',
         "cross": '<path d="M11 2 h3 v2.5 h2.5 v3 h-2.5 v2.5 h-3 v-2.5 h-2.5 v-3 h2.5 Z" {a}></path>',
     }
-    shape = shapes.get(look.symbol.removesuffix("-open"), shapes["circle"])
+    shape = shapes.get(look.symbol, shapes["circle"])
     dash = "" if look.dash == "solid" else f' stroke-dasharray="{look.dash.replace("px", "")}"'
     attributes = f'fill="{fill}" stroke="{look.line}" stroke-width="1.2"'
     return (

@@ -12,20 +12,24 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import rdmalab
 from rdmalab import campaign as campaigns
 from rdmalab import sources
 from rdmalab.errors import CampaignError, UsageError
-from rdmalab.membership import write_memberships
-from rdmalab.model import Log
-from rdmalab.store import LOG_TABLES, Store, Writer, record_row
+from rdmalab.membership import remove_campaign, write_memberships
+from rdmalab.model import Log, Note, Run
+from rdmalab.store import LOG_TABLES, Store, Writer, frame_of, record_row
+
+if TYPE_CHECKING:
+    import polars as pl
 
 _FILES_A_TASK = 500
+_PROOF = ("verdict", "gdr", "fallback", "fallback_reason", "provider")
 _SERIAL_BELOW = 64  # starting workers costs more than reading this many logs
 Progress = Callable[[int, int], None]
 
@@ -36,6 +40,7 @@ class Part:
 
     tables: dict[str, str]
     read: tuple[tuple[str, str, str], ...]  # (path, file, log_id)
+    whole: tuple[str, ...]  # files of which nothing was skipped
     skipped: tuple[sources.Skipped, ...]
 
 
@@ -65,7 +70,8 @@ class Receipt:
             f"{self.files} files: {self.read} logs read, {self.already_known} files already known, "
             f"{self.same_content} logs of known content, {len(self.unrecognised)} unrecognised, "
             f"{len(self.failed)} failed, {len(self.not_read)} not readable",
-            f"new: {self.new_logs} logs, {self.runs} runs, {self.samples} rows, {self.readings} readings, {self.notes} notes",
+            f"new: {self.new_logs} logs, {self.runs} runs, {self.samples} rows, {self.readings} readings, "
+            f"{self.notes} notes",
         ]
         shown += [f"campaign {name}: {count} runs" for name, count in self.campaigns.items()]
         shown += [f"not read: {s['path']}: {s['reason']}" for s in self.not_read]
@@ -106,6 +112,26 @@ def ingest(
         CampaignError: A campaign file beside the logs is wrong; nothing is stored then.
         StoreError: The store is locked, foreign, newer or damaged.
     """
+    files, skipped = list_files(paths)
+    loaded = load_campaigns(f.path for f in files)  # a wrong campaign file is said before an hour of reading
+    fresh = plan(files, store)
+    receipt = Receipt(files=len(files), already_known=len(files) - len(fresh), not_read=[asdict(s) for s in skipped])
+    with tempfile.TemporaryDirectory(prefix="rdmalab-") as staging:
+        parts = list(map_files([f.path for f in fresh], staging, executor, progress))
+        with store.write() as writer:
+            read = commit(writer, fresh, parts, receipt)
+            receipt.campaigns, receipt.remarks = write_memberships(writer, {f.path for f in files}, loaded, campaign)
+            _count(writer, read, receipt)
+    return receipt
+
+
+def list_files(paths: Iterable[str | Path]) -> tuple[list[sources.File], list[sources.Skipped]]:
+    """
+    The files under *paths*, each once and with its absolute path, without campaign files; and what is no file.
+
+    Raises:
+        UsageError: A path does not exist.
+    """
     try:
         found = list(sources.find(paths))
     except FileNotFoundError as error:
@@ -115,16 +141,7 @@ def ingest(
         for f in found
         if isinstance(f, sources.File) and Path(f.path).name != campaigns.FILE_NAME
     ]
-    load_campaigns(f.path for f in files)  # a wrong campaign file is said before an hour of reading
-    receipt = Receipt(files=len(files))
-    receipt.not_read = [asdict(s) for s in found if isinstance(s, sources.Skipped)]
-    fresh = plan(files, store)
-    receipt.already_known = len(files) - len(fresh)
-    with tempfile.TemporaryDirectory(prefix="rdmalab-") as staging:
-        parts = list(map_files([f.path for f in fresh], staging, executor, progress))
-        with store.write() as writer:
-            commit(writer, files, fresh, parts, campaign, receipt)
-    return receipt
+    return list({f.path: f for f in files}.values()), [s for s in found if isinstance(s, sources.Skipped)]
 
 
 def plan(files: list[sources.File], store: Store) -> list[sources.File]:
@@ -140,14 +157,14 @@ def plan(files: list[sources.File], store: Store) -> list[sources.File]:
     return [f for f in files if known.get(f.path) != (f.size_bytes, f.modified_ns)]
 
 
-def map_files(
-    paths: list[str], staging: str, executor: Executor | None, progress: Progress | None
-) -> Iterator[Part]:
+def map_files(paths: list[str], staging: str, executor: Executor | None, progress: Progress | None) -> Iterator[Part]:
     """Runs :func:`read_files` over the paths in tasks; parts come in any order."""
-    size = max(1, min(_FILES_A_TASK, -(-len(paths) // (4 * (os.cpu_count() or 1)))))
+    if len(paths) < _SERIAL_BELOW:
+        executor = None
+    size = min(_FILES_A_TASK, -(-len(paths) // (4 * (os.cpu_count() or 1)))) if executor else _FILES_A_TASK
     tasks = [paths[i : i + size] for i in range(0, len(paths), size)]
     done = 0
-    for part, count in _run(tasks, staging, executor if len(paths) >= _SERIAL_BELOW else None):
+    for part, count in _run(tasks, staging, executor):
         done += count
         if progress:
             progress(done, len(paths))
@@ -172,28 +189,56 @@ def worker_processes(count: int | None = None) -> Executor:
 def read_files(paths: Sequence[str], staging: str) -> Part:
     """Reads files and archives and writes one Parquet part a table, named by the content of the logs."""
     from rdmalab import formats
-    from rdmalab.store import frame_of
 
-    rows: dict[str, list[dict[str, Any]]] = {t: [] for t in LOG_TABLES}
-    read, skipped, seen = [], [], set()
+    logs: dict[str, Log] = {}
+    read: list[tuple[str, str, str]] = []
+    whole: list[str] = []
+    skipped: list[sources.Skipped] = []
     for path in paths:
+        before = len(skipped)
         for text in sources.texts(path):
             if isinstance(text, sources.Skipped):
                 skipped.append(text)
                 continue
             log = formats.read(text)
             read.append((text.path, path, log_id_of(log)))
-            if log.sha256 not in seen:
-                seen.add(log.sha256)
-                _add_rows(rows, log)
-    digest = hashlib.sha256("\n".join(sorted(seen)).encode()).hexdigest()[:24]
+            logs.setdefault(log.sha256, log)
+        if len(skipped) == before:
+            whole.append(path)
+    return Part(_write_parts(logs, Path(staging)), tuple(read), tuple(whole), tuple(skipped))
+
+
+def _write_parts(logs: dict[str, Log], staging: Path) -> dict[str, str]:
+    digest = hashlib.sha256("\n".join(sorted(logs)).encode()).hexdigest()[:24]
+    try:
+        frames = _frames(logs.values())
+    except (TypeError, ValueError):
+        frames = _frames(_storable(log) for log in logs.values())
     tables = {}
-    for table, content in rows.items():
-        tables[table] = str(Path(staging) / f"{digest}.{table}.parquet")
+    for table, frame in frames.items():
+        tables[table] = str(staging / f"{digest}.{table}.parquet")
         unfinished = f"{tables[table]}.{os.getpid()}"
-        frame_of(table, content).write_parquet(unfinished)
+        frame.write_parquet(unfinished)
         Path(unfinished).replace(tables[table])  # a task that is run twice writes the same names
-    return Part(tables, tuple(read), tuple(skipped))
+    return tables
+
+
+def _frames(logs: Iterable[Log]) -> dict[str, "pl.DataFrame"]:
+    rows: dict[str, list[dict[str, Any]]] = {t: [] for t in LOG_TABLES}
+    for log in logs:
+        _add_rows(rows, log)
+    return {table: frame_of(table, content) for table, content in rows.items()}
+
+
+def _storable(log: Log) -> Log:
+    """*log*, or only a note where it holds what no column can: one log must not end the ingest of the others."""
+    try:
+        _frames([log])
+    except (TypeError, ValueError) as error:  # a number beyond 64 bit, half of a surrogate pair
+        reason = str(error).splitlines()[0].encode("utf-8", "replace").decode()
+        note = Note(None, "parser_error", f"not stored: {type(error).__name__}: {reason}")
+        return replace(log, runs=(), readings=(), notes=(note,), transport=None)
+    return log
 
 
 def log_id_of(log: Log) -> str:
@@ -208,8 +253,7 @@ def _add_rows(rows: dict[str, list[dict[str, Any]]], log: Log) -> None:
         {
             "log_id": log_id, "sha256": log.sha256, "size_bytes": log.size_bytes, "formats": list(log.formats),
             "status": log.status, "reader": rdmalab.__version__,
-            **({f"transport_{k}": getattr(proof, k) for k in ("verdict", "gdr", "fallback", "fallback_reason", "provider")}
-               if proof else {}),
+            **{f"transport_{k}": getattr(proof, k, None) for k in _PROOF},
             "transport_evidence": "\n".join(f"{e.line}: {e.text}" for e in proof.evidence) if proof else None,
         }
     )  # fmt: skip
@@ -228,7 +272,7 @@ def _add_rows(rows: dict[str, list[dict[str, Any]]], log: Log) -> None:
     rows["notes"] += [n._asdict() | {"log_id": log_id} for n in log.notes]
 
 
-def _pair_key(run: Any) -> str | None:
+def _pair_key(run: Run) -> str | None:
     """The same text for both ends of one point-to-point test: their addresses name each other."""
     if run.local_address and run.remote_address and run.local_address != run.remote_address:
         return " | ".join([run.program or run.tool, *sorted((run.local_address, run.remote_address))])
@@ -253,24 +297,15 @@ def load_campaigns(paths: Iterable[str]) -> dict[Path, campaigns.Campaign]:
 
 
 def commit(
-    writer: Writer,
-    files: list[sources.File],
-    fresh: list[sources.File],
-    parts: list[Part],
-    campaign: str | None,
-    receipt: Receipt,
-) -> None:
-    """Writes parts, paths and memberships inside the writer's transaction and completes the receipt."""
+    writer: Writer, fresh: list[sources.File], parts: list[Part], receipt: Receipt
+) -> list[tuple[str, str, bool]]:
+    """Writes parts and paths inside the writer's transaction. Returns (path, log_id, whether new) of what was read."""
     read = [entry for part in parts for entry in part.read]
-    receipt.read = len(read)
-    receipt.not_read += [asdict(s) for part in parts for s in part.skipped]
     new = _add_logs(writer, parts, {log_id for _, _, log_id in read})
-    receipt.new_logs, receipt.same_content = len(new), len(read) - len(new)
-    _set_paths(writer, fresh, read)
-    receipt.campaigns, receipt.remarks = write_memberships(
-        writer, [f.path for f in files], load_campaigns(f.path for f in files), campaign
-    )
-    _count(writer, new, read, receipt)
+    _set_paths(writer, read, fresh, {file for part in parts for file in part.whole})
+    receipt.read, receipt.new_logs, receipt.same_content = len(read), len(new), len(read) - len(new)
+    receipt.not_read += [asdict(s) for part in parts for s in part.skipped]
+    return [(path, log_id, log_id in new) for path, _, log_id in read]
 
 
 def _add_logs(writer: Writer, parts: list[Part], log_ids: set[str]) -> set[str]:
@@ -281,34 +316,47 @@ def _add_logs(writer: Writer, parts: list[Part], log_ids: set[str]) -> set[str]:
     if new:
         for table in LOG_TABLES:
             writer.run(f"DELETE FROM raw.{table} WHERE log_id IN (SELECT unnest($ids))", {"ids": sorted(new)})
-            writer.append_parts(table, [p.tables[table] for p in parts], new)
+            writer.append_parts(table, sorted({p.tables[table] for p in parts}), new)
     return new
 
 
-def _set_paths(writer: Writer, fresh: list[sources.File], read: list[tuple[str, str, str]]) -> None:
-    names = {"names": sorted(f.path for f in fresh)}
-    writer.run("DELETE FROM raw.files WHERE file IN (SELECT unnest($names))", names)
-    writer.run("DELETE FROM raw.paths WHERE file IN (SELECT unnest($names))", names)
-    writer.insert(
-        "files",
-        [
-            {"file": f.path, "size_bytes": f.size_bytes, "modified_ns": f.modified_ns, "reader": rdmalab.__version__}
-            for f in fresh
-        ],
-    )
+def _set_paths(writer: Writer, read: list[tuple[str, str, str]], fresh: list[sources.File], whole: set[str]) -> None:
+    """
+    Gives every path its log; a content that has no path any more goes.
+
+    Only files that were read whole are known from now on: what could not be read is tried again.
+    """
+    again = {"names": sorted(whole | {file for _, file, _ in read})}
+    before = writer.frame("SELECT log_id FROM raw.paths WHERE file IN (SELECT unnest($names))", again)
+    for table in ("files", "paths"):
+        writer.run(f"DELETE FROM raw.{table} WHERE file IN (SELECT unnest($names))", again)
+    writer.insert("files", [_known(f) for f in fresh if f.path in whole])
     writer.insert("paths", [{"path": p, "file": f, "log_id": i} for p, f, i in read])
+    left = set(writer.frame("SELECT DISTINCT log_id FROM raw.paths")["log_id"])
+    _remove_logs(writer, sorted(set(before["log_id"]) - left))
 
 
-def _count(writer: Writer, new: set[str], read: list[tuple[str, str, str]], receipt: Receipt) -> None:
-    ids = {"ids": sorted(new)}
+def _known(file: sources.File) -> dict[str, Any]:
+    read = {"file": file.path, "size_bytes": file.size_bytes, "modified_ns": file.modified_ns}
+    return read | {"reader": rdmalab.__version__}
+
+
+def _remove_logs(writer: Writer, log_ids: list[str]) -> None:
+    if log_ids:
+        for table in (*LOG_TABLES, "members", "paths"):
+            writer.run(f"DELETE FROM raw.{table} WHERE log_id IN (SELECT unnest($ids))", {"ids": log_ids})
+
+
+def _count(writer: Writer, read: list[tuple[str, str, bool]], receipt: Receipt) -> None:
+    ids = {"ids": sorted({log_id for _, log_id, new in read if new})}
     for table in ("runs", "samples", "readings", "notes"):
         count = writer.frame(f"SELECT count(*) AS n FROM raw.{table} WHERE log_id IN (SELECT unnest($ids))", ids)
         setattr(receipt, table, int(count["n"][0]))
     rows = writer.frame("SELECT log_id, status FROM raw.logs WHERE log_id IN (SELECT unnest($ids))", ids)
     status = dict(zip(rows["log_id"], rows["status"], strict=True))
     receipt.by_status = dict(Counter(status.values()))
-    receipt.unrecognised = sorted(p for p, _, i in read if status.get(i) == "unrecognised")
-    receipt.failed = sorted(p for p, _, i in read if status.get(i) == "failed")
+    receipt.unrecognised = sorted(p for p, i, _ in read if status.get(i) == "unrecognised")
+    receipt.failed = sorted(p for p, i, _ in read if status.get(i) == "failed")
 
 
 def forget(store: Store, *, log: str | None = None, campaign: str | None = None) -> int:
@@ -319,23 +367,30 @@ def forget(store: Store, *, log: str | None = None, campaign: str | None = None)
         UsageError: No log's id or hash begins like that, or there is no such campaign.
     """
     with store.write() as writer:
-        if log:
-            ids = writer.frame("SELECT log_id FROM raw.logs WHERE starts_with(sha256, $log)", {"log": log.lower()})
-            if len(ids) != 1:
-                what = "no log" if ids.is_empty() else f"{len(ids)} logs"
-                raise UsageError(f"{what} with an id that begins with '{log}'; 'rdmalab query \"FROM logs\"' lists them")
+        if log is not None:
+            gone = _log_beginning_with(writer, log)
         else:
-            ids = writer.frame(
-                """SELECT log_id FROM raw.members GROUP BY log_id
-                   HAVING bool_and(campaign = $c)""", {"c": campaign})  # fmt: skip
-            known = writer.frame("SELECT DISTINCT campaign FROM raw.members UNION SELECT campaign FROM raw.campaigns")
-            if campaign not in set(known["campaign"]):
-                raise UsageError(f"no campaign '{campaign}' in this store; it has: {', '.join(sorted(known['campaign']))}")
-            for table in ("members", "campaigns", "fabrics", "same"):
-                writer.run(f"DELETE FROM raw.{table} WHERE campaign = $c", {"c": campaign})
-        gone = {"ids": ids["log_id"].to_list()}
-        writer.run("DELETE FROM raw.files WHERE file IN (SELECT file FROM raw.paths WHERE log_id IN (SELECT unnest($ids)))", gone)
-        for table in (*LOG_TABLES, "members", "paths"):
-            writer.run(f"DELETE FROM raw.{table} WHERE log_id IN (SELECT unnest($ids))", gone)
-        return len(gone["ids"])
+            gone = _logs_only_of(writer, campaign)
+            remove_campaign(writer, str(campaign))
+        writer.run(
+            "DELETE FROM raw.files WHERE file IN (SELECT file FROM raw.paths WHERE log_id IN (SELECT unnest($ids)))",
+            {"ids": gone},
+        )
+        _remove_logs(writer, gone)
+        return len(gone)
 
+
+def _log_beginning_with(writer: Writer, log: str) -> list[str]:
+    ids = writer.frame("SELECT log_id FROM raw.logs WHERE starts_with(sha256, $log)", {"log": log.lower()})
+    if len(ids) != 1:
+        what = f"{len(ids) or 'no'} log{'s' if len(ids) else ''}"
+        raise UsageError(f"{what} with an id that begins with '{log}'; 'rdmalab query \"FROM logs\"' lists them")
+    return ids["log_id"].to_list()
+
+
+def _logs_only_of(writer: Writer, campaign: str | None) -> list[str]:
+    known = writer.frame("SELECT campaign FROM raw.members UNION SELECT campaign FROM raw.campaigns")["campaign"]
+    if campaign not in set(known):
+        raise UsageError(f"no campaign '{campaign}' in this store; it has: {', '.join(sorted(known)) or 'none'}")
+    ids = writer.frame("SELECT log_id FROM raw.members GROUP BY log_id HAVING bool_and(campaign = $c)", {"c": campaign})
+    return ids["log_id"].to_list()

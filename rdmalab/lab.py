@@ -61,7 +61,9 @@ class Lab:
 
     def runs(self, campaign: str | None = None) -> "pl.DataFrame":
         """All runs, with what excludes them from comparisons in ``excluded_because``."""
-        return self.sql("SELECT * FROM runs WHERE coalesce(campaign = $c, true) ORDER BY campaign, path, ordinal", c=campaign)
+        return self.sql(
+            "SELECT * FROM runs WHERE coalesce(campaign = $c, true) ORDER BY campaign, path, ordinal", c=campaign
+        )
 
     def results(self, campaign: str | None = None) -> "pl.DataFrame":
         """The samples that are fit to be quoted, joined with run, fabric and limit."""
@@ -88,7 +90,9 @@ class Lab:
         if name in known:
             return str(name)
         if name:
-            raise UsageError(f"no campaign '{name}' in this store; it has: {', '.join(known) or 'none'}.{did_you_mean(name, known)}")
+            raise UsageError(
+                f"no campaign '{name}' in this store; it has: {', '.join(known) or 'none'}.{did_you_mean(name, known)}"
+            )
         if len(known) == 1:
             return known[0]
         if not known:

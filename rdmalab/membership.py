@@ -4,7 +4,8 @@ Rewritten from the campaign files at every ingest, so that a corrected file take
 that the views need no Python.
 """
 
-from collections import Counter, defaultdict
+from collections import defaultdict
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,108 +18,150 @@ from rdmalab.store import Writer
 # The family of what an NCCL log proves (formats/nccl_info.py) in the words of the fabrics.
 _FAMILY_OF_VERDICT = {"ib": "infiniband", "roce": "roce", "socket": "tcp"}
 _FAMILY_OF_PROVIDER = {"efa": "efa", "cxi": "slingshot"}
+_FACTS = ("size_bytes", "ranks", "operation", "program", "latency_convention")
+_WITHIN_A_NODE = ("nvlink", "xgmi", "hccs", "pcie", "unknown")
 
 
 def write_memberships(
-    writer: Writer, paths: list[str], loaded: dict[Path, Campaign], default_name: str | None
+    writer: Writer, files: set[str], loaded: dict[Path, Campaign], default_name: str | None
 ) -> tuple[dict[str, int], list[str]]:
     """
-    Rewrites the places of all stored logs that the campaign files rule, and of *paths* that none rules.
+    Rewrites the places of all stored logs that the campaign files rule, and of those in *files* that none rules.
 
     Returns:
         Runs by campaign, and remarks for the receipt: globs that match nothing, logs that no fabric claims.
     """
-    counts: Counter[str] = Counter()
+    counts: dict[str, int] = {}
     remarks: list[str] = []
-    ruled: set[str] = set()
-    stored = _stored_paths(writer)
+    stored = writer.frame("SELECT path, file, log_id FROM raw.paths ORDER BY path").rows()
     folders: dict[Path, Path | None] = {}
-    for file, campaign in loaded.items():
-        here = [p for p in stored if campaigns.nearest(p, folders) == file]
-        ruled.update(here)
-        _replace_campaign(writer, campaign)
-        members, found = _members(_runs_of(writer, here, stored), campaign)
+    places: dict[Path | None, dict[str, str]] = defaultdict(dict)  # campaign file -> path -> log_id
+    for path, file, log_id in stored:
+        ruler = campaigns.nearest(file, folders)
+        if ruler in loaded or (ruler is None and file in files):
+            places[ruler][path] = log_id
+    for ruler, campaign in loaded.items():
+        remarks += _replace_campaign(writer, campaign)
+        members, found = _members(writer, places[ruler], campaign)
+        _leave_other_campaigns(writer, campaign.name, places[ruler])
         writer.insert("members", members)
-        counts[campaign.name] += len(members)
+        counts[campaign.name] = len(members)
         remarks += found
-        remarks += [
-            f"{campaign.path}: the glob '{glob}' of {owner} matches no log" for owner, glob in campaigns.unmatched_globs(campaign, here)
-        ]
-    rest = [p for p in paths if p in stored and p not in ruled] + [
-        m for p in paths for m in stored if m.startswith(f"{p}!") and m not in ruled
-    ]
-    if rest:
+    if rest := _unplaced(writer, places[None], default_name):
         name = default_name or DEFAULT_CAMPAIGN
-        members = [_member(run, name, path, None, None) for path, run in _runs_of(writer, rest, stored)]
-        members = list({m["run_id"]: m for m in members}.values())
-        writer.run(
-            "DELETE FROM raw.members WHERE campaign = $c AND run_id IN (SELECT unnest($ids))",
-            {"c": name, "ids": [m["run_id"] for m in members]},
-        )
-        writer.insert("members", members)
-        counts[name] += len(members)
-    return dict(counts), remarks
+        counts[name] = counts.get(name, 0) + _write_unruled(writer, name, rest)
+    return counts, remarks
 
 
-def _stored_paths(writer: Writer) -> dict[str, str]:
-    frame = writer.frame("SELECT path, log_id FROM raw.paths ORDER BY path")
-    return dict(zip(frame["path"], frame["log_id"], strict=True))
+def remove_campaign(writer: Writer, name: str) -> None:
+    """Removes a campaign and all places in it; the logs stay."""
+    for table in ("campaigns", "fabrics", "same", "members"):
+        writer.run(f"DELETE FROM raw.{table} WHERE campaign = $c", {"c": name})
 
 
-def _runs_of(writer: Writer, paths: list[str], stored: dict[str, str]) -> list[tuple[str, dict[str, Any]]]:
-    """(path, run with the facts that a limit needs) for every run of the logs at *paths*."""
+def _leave_other_campaigns(writer: Writer, name: str, places: dict[str, str]) -> None:
+    """A log that a campaign file rules stands in that campaign alone, wherever it stood before there was the file."""
+    writer.run(
+        "DELETE FROM raw.members WHERE campaign <> $c AND path IN (SELECT unnest($paths))",
+        {"c": name, "paths": list(places)},
+    )
+
+
+def _unplaced(writer: Writer, places: dict[str, str], default_name: str | None) -> dict[str, str]:
+    """Of logs that no file rules, those that need a place: without a name given, the ones that have none yet."""
+    if default_name or not places:
+        return places
+    elsewhere = writer.frame(
+        "SELECT path, log_id FROM raw.members WHERE campaign <> $c AND path IN (SELECT unnest($paths))",
+        {"c": DEFAULT_CAMPAIGN, "paths": list(places)},
+    )
+    return dict(places.items() - set(elsewhere.rows()))
+
+
+def _write_unruled(writer: Writer, name: str, places: dict[str, str]) -> int:
+    first = {log_id: path for path, log_id in sorted(places.items(), reverse=True)}
+    members = [
+        _member(run, name, first[log_id], None, None)
+        for log_id, runs in _runs_of(writer, first).items()
+        for run in runs
+    ]
+    writer.run(
+        "DELETE FROM raw.members WHERE campaign = $c AND log_id IN (SELECT unnest($ids))",
+        {"c": name, "ids": list(first)},
+    )
+    writer.insert("members", members)
+    return len(members)
+
+
+def _runs_of(writer: Writer, log_ids: Iterable[str]) -> dict[str, list[dict[str, Any]]]:
+    """The runs of logs, with the facts that a limit needs."""
     frame = writer.frame(
         """SELECT r.*, l.transport_verdict, l.transport_provider, l.transport_fallback, l.transport_fallback_reason
            FROM raw.runs r JOIN raw.logs l USING (log_id)
            WHERE log_id IN (SELECT unnest($ids)) ORDER BY run_id""",
-        {"ids": sorted({stored[p] for p in paths})},
+        {"ids": sorted(set(log_ids))},
     )
-    by_log = defaultdict(list)
+    runs = defaultdict(list)
     for run in frame.iter_rows(named=True):
-        by_log[run["log_id"]].append(run)
-    return [(p, run) for p in paths for run in by_log[stored[p]]]
+        runs[run["log_id"]].append(run)
+    return runs
 
 
-def _replace_campaign(writer: Writer, campaign: Campaign) -> None:
-    for table in ("campaigns", "fabrics", "same", "members"):
-        writer.run(f"DELETE FROM raw.{table} WHERE campaign = $c", {"c": campaign.name})
-    writer.insert(
-        "campaigns",
-        [
-            {
-                "campaign": campaign.name, "title": campaign.title, "customer": campaign.customer,
-                "synthetic": campaign.synthetic, "root": str(campaign.root), "file_sha256": campaign.sha256,
-                "notes": list(campaign.notes),
-            }
-        ],
-    )  # fmt: skip
-    writer.insert(
-        "fabrics",
-        [
-            {"campaign": campaign.name, "fabric": f.name, "fabric_family": f.family, "ordinal": i}
-            | {k: v for k, v in vars(f).items() if k not in ("name", "family", "logs")}
-            for i, f in enumerate(campaign.fabrics)
-        ],
-    )
+def _replace_campaign(writer: Writer, campaign: Campaign) -> list[str]:
+    """Writes the campaign anew, also under a new name. Says where the name belonged to another folder until now."""
+    before = writer.frame("SELECT campaign, root FROM raw.campaigns").rows()
+    root = str(campaign.root)
+    for name in {campaign.name, *(name for name, where in before if where == root)}:
+        remove_campaign(writer, name)
+    _write_campaign(writer, campaign)
+    return [
+        f"{campaign.path}: the campaign '{name}' was that of {where} until now"
+        for name, where in before
+        if name == campaign.name and where != root
+    ]
+
+
+def _write_campaign(writer: Writer, campaign: Campaign) -> None:
+    head = {
+        "campaign": campaign.name, "title": campaign.title, "customer": campaign.customer,
+        "synthetic": campaign.synthetic, "root": str(campaign.root), "file_sha256": campaign.sha256,
+        "notes": list(campaign.notes),
+    }  # fmt: skip
+    writer.insert("campaigns", [head])
+    fabrics = [
+        {"campaign": campaign.name, "fabric": f.name, "fabric_family": f.family, "ordinal": i}
+        | {k: v for k, v in vars(f).items() if k not in ("name", "family", "logs")}
+        for i, f in enumerate(campaign.fabrics)
+    ]
+    writer.insert("fabrics", fabrics)
     writer.insert("same", [{"campaign": campaign.name, **vars(s), "tests": list(s.tests)} for s in campaign.same])
 
 
-def _members(runs: list[tuple[str, dict[str, Any]]], campaign: Campaign) -> tuple[list[dict[str, Any]], list[str]]:
-    """One member a run; a content that two fabrics claim is refused, and said."""
-    members: dict[str, dict[str, Any]] = {}
-    remarks = {}
-    for path, run in runs:
-        claims = campaign.fabrics_of(path)
-        new = _member(run, campaign.name, path, claims[0] if claims else None, campaign)
-        if not claims:
-            remarks[path] = f"{path}: no fabric of {campaign.path} claims this log; its family is '{new['fabric_family']}'"
-        old = members.get(run["run_id"])
-        names = {c.name for c in claims} | ({old["fabric"]} if old and old["declared"] else set())
-        if len(names) > 1:
-            new["refused_because"] = f"claimed by several fabrics: {', '.join(sorted(names))}"
-            remarks[path] = f"{path}: {new['refused_because']}; mend the globs of {campaign.path}"
-        members[run["run_id"]] = new if not old or claims else old
-    return list(members.values()), list(remarks.values())
+def _members(writer: Writer, places: dict[str, str], campaign: Campaign) -> tuple[list[dict[str, Any]], list[str]]:
+    """One member a run; a content that two fabrics claim, at one path or at two, is refused, and said."""
+    paths: dict[str, list[str]] = defaultdict(list)
+    for path, log_id in places.items():
+        paths[log_id].append(path)
+    members: list[dict[str, Any]] = []
+    remarks = []
+    for log_id, runs in _runs_of(writer, paths).items():
+        claims = {fabric: path for path in reversed(paths[log_id]) for fabric in campaign.fabrics_of(path)}
+        fabric = min(claims, key=lambda f: (claims[f], campaign.fabrics.index(f)), default=None)
+        path = claims[fabric] if fabric else paths[log_id][0]
+        new = [_member(run, campaign.name, path, fabric, campaign) for run in runs]
+        if fabric is None:
+            family = new[0]["fabric_family"]
+            remarks.append(f"{path}: no fabric of {campaign.path} claims this log; its family is '{family}'")
+        if len(claims) > 1:
+            refused = f"claimed by several fabrics: {', '.join(sorted(f.name for f in claims))}"
+            remarks.append(f"{path}: {refused}; mend the globs of {campaign.path}")
+            new = [member | {"refused_because": refused} for member in new]
+        members += new
+    remarks += [
+        f"{campaign.path}: the glob '{glob}' of {owner} matches no log"
+        for owner, glob in campaigns.unmatched_globs(campaign, places)
+    ]
+    return members, remarks
 
 
 def _member(
@@ -142,7 +185,7 @@ def _member(
         "campaign": name, "run_id": run["run_id"], "log_id": run["log_id"], "path": path,
         "fabric": fabric.name if fabric else family, "fabric_family": family, "fabric_evidence": evidence,
         "declared": fabric.name if fabric else None, "refused_because": refused,
-        **{f"declared_{k}": facts.get(k) for k in ("size_bytes", "ranks", "operation", "program", "latency_convention")},
+        **{f"declared_{k}": facts.get(k) for k in _FACTS},
         "limit_gbyte_s": limit.gbyte_s, "limit_formula": limit.formula, "limit_source": limit.source,
         "limit_missing": limit.missing,
     }  # fmt: skip
@@ -166,6 +209,11 @@ def _contradiction(fabric: Fabric, shown: str, run: dict[str, Any]) -> str | Non
     kin = {"roce": {"roce", "softroce"}, "softroce": {"roce", "softroce"}}
     if shown != "unknown" and shown not in kin.get(fabric.family, {fabric.family}):
         return f"the log shows {shown}, the campaign file says {fabric.family}"
+    verdict = run["transport_verdict"] if run["kind"] == "collective" else None
+    if verdict == "intra_node" and fabric.family not in _WITHIN_A_NODE:
+        return f"the log shows that all ranks share a node, the campaign file says {fabric.family}"
+    if verdict == "rdma_unspecified" and fabric.family == "tcp":
+        return "the log shows RDMA, the campaign file says tcp"
     return None
 
 

@@ -9,7 +9,7 @@ Note     anything a reader of the numbers must know
 Missing is ``None``, never 0. Every unit is in the name (see :mod:`rdmalab.units`).
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -144,7 +144,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """One value of a time series. ``read_at`` is UTC; local stamps without a zone leave it None."""
+    """One value of a time series. ``read_at`` is UTC; a stamp without a zone leaves it None and stays in ``stamp``."""
 
     metric: str
     value: float | None
@@ -153,6 +153,7 @@ class Reading:
     host: str | None = None
     device: str | None = None
     line: int | None = None
+    stamp: str | None = None  # as printed, local time of the machine
 
 
 class Note(NamedTuple):
@@ -219,7 +220,3 @@ class Log:
         if not found:
             return "complete" if self.readings or self.transport else "no_data"
         return next(s for s in STATUSES if s in found)
-
-    def renamed(self, path: str) -> "Log":
-        """The same content under another path."""
-        return replace(self, path=path)

@@ -9,9 +9,9 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from rdmalab import figures
-from rdmalab.compare import BASELINE, FASTER, MIN_RUNS, NO_DIFFERENCE, SLOWER
+from rdmalab.compare import FASTER, MIN_RUNS, NO_DIFFERENCE, SLOWER
 from rdmalab.display import Block
-from rdmalab.tables import NBSP, cell_html, ratio_texts, table_html, th, time_unit, value_texts
+from rdmalab.tables import cell_html, number_text, shown_ratio, table_html, th, time_unit, value_texts
 from rdmalab.wording import Words
 
 if TYPE_CHECKING:
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 
 _TABLE_SIZES = 9  # rows of a table that stands beside a chart
 _EVIDENCE_ROWS = 400
+_CELL_FIELDS = (
+    "fabric", "size_bytes", "n", "median", "low", "high", "verdict", "ratio", "ratio_low", "ratio_high",
+    "limit_gbyte_s",
+)  # fmt: skip
 
 
 class FabricComparison:
@@ -31,21 +35,38 @@ class FabricComparison:
 
     # -- parts ----------------------------------------------------------------------------------------------------
 
-    def _section(self, kicker: str, title: str, sub: str, body: str, kind: str = "page", *, counted: bool = True) -> str:
+    def _section(
+        self, kicker: str, title: str, sub: str, body: str, kind: str = "page", *, counted: bool = True
+    ) -> str:
         if counted:
             self._number += 1
             kicker = f"{self._number} {kicker}"
         return (
-            f'<section class="{kind}"><p class="kicker">{escape(kicker)}</p><h2>{escape(_capital(title))}</h2>'
+            f'<section class="{kind}"><p class="kicker">{escape(kicker)}</p><h2>{escape(self.w.sentence(title))}</h2>'
             f'<p class="sub">{escape(sub)}</p>{body}</section>'
         )
 
     def _columns(self, *columns: tuple[str, str]) -> str:
-        return '<div class="cols3 ruled">' + "".join(f"<div><h4>{escape(h)}</h4><p>{escape(t)}</p></div>" for h, t in columns) + "</div>"
+        return (
+            '<div class="cols3 ruled">'
+            + "".join(f"<div><h4>{escape(h)}</h4><p>{escape(t)}</p></div>" for h, t in columns)
+            + "</div>"
+        )
 
     def _keys(self, fabrics: Sequence[str]) -> str:
         look = figures.looks(self.c)
-        return '<p class="keys">' + " ".join(f'<span class="key">{figures.key_svg(look[f])} {escape(self.c.labels[f])}</span>' for f in fabrics) + "</p>"
+        return (
+            '<p class="keys">'
+            + " ".join(
+                f'<span class="key">{figures.key_svg(look[f])} {escape(self.c.labels[f])}</span>' for f in fabrics
+            )
+            + "</p>"
+        )
+
+    def _above(self, table: "Table") -> str:
+        """A limit that is exceeded is never shown without a word."""
+        word = escape(self._("Above a limit"))
+        return "".join(f'<div class="refused"><b>{word}</b> {escape(t)}</div>' for t in self.w.above_limit(table))
 
     def _named(self, table: "Table") -> str:
         return f" {self.w.named_tests(table)}" if table.subject.tests else ""
@@ -53,6 +74,10 @@ class FabricComparison:
     def _table(self, *kinds: str) -> "Table | None":
         """The headline where it is of one of these kinds, else the first table that is."""
         return next((t for t in self.c.tables if t.subject.kind in kinds), None)
+
+    def _moving(self) -> "Table | None":
+        """The first table with bandwidths: a collective whose tool prints no bus bandwidth has none."""
+        return next((t for t in self.c.tables if figures.has_curve(t)), None)
 
     # -- pages ----------------------------------------------------------------------------------------------------
 
@@ -71,15 +96,20 @@ class FabricComparison:
         html = (
             f'<section class="cover"><p class="covertop"><b>{escape(self._("Fabric comparison"))}</b> {tag}</p>'
             f'<h1>{clauses}</h1><p class="lead">{escape(w.lead())}</p>'
-            f'<div class="coverfigure"><p class="sub">{escape(self._cover_caption(table))}</p><div data-figure="0"></div></div>'
-            '<dl class="facts">' + "".join(f"<div><dt>{escape(k)}</dt><dd>{escape(v)}</dd></div>" for k, v in facts) + "</dl></section>"
+            f'<div class="coverfigure"><p class="sub">{escape(self._cover_caption(table))}</p>'
+            '<div data-figure="0"></div></div>'
+            '<dl class="facts">'
+            + "".join(f"<div><dt>{escape(k)}</dt><dd>{escape(v)}</dd></div>" for k, v in facts)
+            + "</dl></section>"
         )
         figure = figures.cover_chart(c, table, 470 - 44 * max(0, sum(-(-len(x) // 36) for x in w.verdict) - 4))
         return Block(html, [figure], alts=[self._cover_caption(table)])
 
     def _cover_caption(self, table: "Table") -> str:
-        if table.subject.kind == "collective":
-            return self._("Bus bandwidth of {operation} by message size: median and interval of the runs").format(operation=self.w.operation(table.subject))
+        if table.subject.kind == "collective" and figures.has_curve(table):
+            return self._("Bus bandwidth of {operation} by message size: median and interval of the runs").format(
+                operation=self.w.operation(table.subject)
+            )
         return self._("{quantity}: median and interval of the runs").format(quantity=self.w.quantity(table.subject))
 
     @property
@@ -94,19 +124,28 @@ class FabricComparison:
 
     def summary(self) -> Block:
         """The page an executive reads: questions as rows, what could not be compared, what it rests on."""
-        rows, charts, alts = [], [], []
+        rows: list[str] = []
+        charts: list[Any] = []
+        alts: list[str] = []
         for question, note, table, size, column in self._questions():
             cells = [(f, x) for f in table.fabrics if (cell := table.cell(f, size)) and (x := _column(cell, column))]
-            rows.append(self._summary_row(table, question, note, cells, len(charts), self._reading(table, size, column), column))
+            rows.append(
+                self._summary_row(table, question, note, cells, len(charts), self._reading(table, size, column), column)
+            )
             charts.append(self._strip(table, size, cells, column))
             alts.append(question)
-        head = (
-            f'<div class="head"><span>{escape(self._("Question"))}</span><span>{escape(self._("Median [95 % interval]"))}</span>'
-            f"<span>{escape(self._('Line: baseline, dotted: limit'))}</span><span>{escape(self._('Reading'))}</span></div>"
-        )
+        names = (
+            self._("Question"), self._("Median [95 % interval]"), self._("Line: baseline, dotted: limit"),
+            self._("Reading"),
+        )  # fmt: skip
+        head = '<div class="head">' + "".join(f"<span>{escape(n)}</span>" for n in names) + "</div>"
         title = self.w.title(self.c.headline)
-        sub = self._("{subject}. Baseline: {base}. An interval needs {n} runs a side; without one nothing is ranked.").format(
-            subject=self.w.subject_line(self.c.headline.subject), base=self.w.label(self.c.baseline), n=MIN_RUNS
+        sub = self._(
+            "{subject}. Baseline: {base}. An interval needs {n} runs a side; without one nothing is ranked."
+        ).format(
+            subject=self.w.subject_line(self.c.headline.subject),
+            base=self.w.label(self.c.headline.baseline),
+            n=MIN_RUNS,
         )
         body = f'<div class="summary">{head}{"".join(rows)}</div>' + self._summary_foot()
         return Block(self._section(self._("Summary"), title, sub, body, counted=False), charts, alts=alts)
@@ -115,28 +154,62 @@ class FabricComparison:
         """(question, small print, table, size, column) of the summary's rows, from what was measured."""
         table, w = self.c.headline, self.w
         small, large = table.common_sizes[0], table.common_sizes[-1]
-        out = [(f"{w.quantity(table.subject)}, {w.size(small)}", w.operation(table.subject) if table.subject.tests else "", table, small, "main")]
-        if table.subject.kind == "collective":
-            limit = self._("Limit: the largest value that ranks, domains and ports allow.") if _has_limit(table) else self._("No limit known.")
-            out.append((self._("Bus bandwidth at {size}, GB/s").format(size=w.size(large)), limit, table, large, "busbw"))
-            if _has_limit(table):
-                out.append((self._("Use of the limit at {size}, %").format(size=w.size(large)), self._("Bus bandwidth ÷ limit."), table, large, "utilization"))
+        out = [
+            (
+                f"{w.quantity(table.subject)}, {w.size(small)}",
+                w.operation(table.subject) if table.subject.tests else "",
+                table,
+                small,
+                "main",
+            )
+        ]
+        if figures.has_curve(table) and table.subject.kind == "collective":
+            limit = (
+                self._("Limit: the largest value that ranks, domains and ports allow.")
+                if _has_limit(table)
+                else self._("No limit known.")
+            )
+            out.append(
+                (self._("Bus bandwidth at {size}, GB/s").format(size=w.size(large)), limit, table, large, "busbw")
+            )
+            if any(x.utilization for x in table.cells if x.size_bytes == large):
+                out.append(
+                    (
+                        self._("Use of the limit at {size}, %").format(size=w.size(large)),
+                        self._("Bus bandwidth ÷ limit."),
+                        table,
+                        large,
+                        "utilization",
+                    )
+                )
         for kind in ("latency", "bandwidth"):
             other = next((t for t in self.c.tables if t.subject.kind == kind and t is not table), None)
             if other and len(out) < 5:
                 size = other.common_sizes[0] if kind == "latency" else other.common_sizes[-1]
-                out.append((f"{w.quantity(other.subject)}, {w.size(size)}", w.operation(other.subject), other, size, "main"))
+                out.append(
+                    (f"{w.quantity(other.subject)}, {w.size(size)}", w.operation(other.subject), other, size, "main")
+                )
         return out
 
-    def _summary_row(self, table: "Table", question: str, note: str, cells: "list[tuple[str, Cell]]", figure: int, reading: str, column: str) -> str:
+    def _summary_row(
+        self,
+        table: "Table",
+        question: str,
+        note: str,
+        cells: "list[tuple[str, Cell]]",
+        figure: int,
+        reading: str,
+        column: str,
+    ) -> str:
         look = figures.looks(self.c)
         scale, unit = _scale(table, cells, column)
         values = ""
         for fabric, x in cells:
             value, interval = value_texts(x, scale)
-            interval = interval or self._("{n} runs: no interval").format(n=x.n)
+            interval = interval or self._("{runs}: no interval").format(runs=self.w.count(x.n))
             values += (
-                f'<div class="value"><span class="key">{figures.key_svg(look[fabric])} {escape(self.c.labels[fabric])}</span>'
+                f'<div class="value"><span class="key">{figures.key_svg(look[fabric])} '
+                f"{escape(self.c.labels[fabric])}</span>"
                 f'<b class="median">{value}</b><span class="interval">{escape(interval)}</span></div>'
             )
         head = f"{question}, {unit}" if unit else question
@@ -149,27 +222,34 @@ class FabricComparison:
     def _reading(self, table: "Table", size: int | None, column: str) -> str:
         if column != "utilization":
             return self.w.short_reading(table, size)
-        parts = [f"{self.w.label(f)} {x.utilization.median:.0f}{NBSP}%" for f in table.fabrics if (x := table.cell(f, size)) and x.utilization]
-        return self._("{parts} of their own limits.").format(parts=", ".join(parts))
+        return self._("{shares} of their own limits.").format(shares=self.w.shares(table, size))
 
     def _strip(self, table: "Table", size: int | None, cells: "list[tuple[str, Cell]]", column: str) -> Any:
         scale, unit = _scale(table, cells, column)
         scaled = [(f, figures.scaled(x, scale)) for f, x in cells]
         base = next((x.median for f, x in scaled if f == table.baseline), None)
         limits = {}
-        if column in ("busbw", "main") and table.subject.metric != "lat_typical_us" and not (column == "main" and table.subject.kind == "collective"):
+        if (
+            column in ("busbw", "main")
+            and table.subject.metric != "lat_typical_us"
+            and not (column == "main" and table.subject.kind == "collective")
+        ):
             factor = 1.0 if column == "busbw" else 8.0
-            limits = {f: x.limit_gbyte_s * factor for f in table.fabrics if (x := table.cell(f, size)) and x.limit_gbyte_s}
+            limits = {
+                f: x.limit_gbyte_s * factor for f in table.fabrics if (x := table.cell(f, size)) and x.limit_gbyte_s
+            }
         if column == "utilization":
             limits = {f: 100.0 for f, _ in scaled}
         spread = max(x.median for _, x in scaled) / max(1e-12, min(x.median for _, x in scaled))
-        return figures.strip(self.c, scaled, baseline=base, log=column == "main" and spread > 4, limits=limits, unit=unit)
+        return figures.strip(
+            self.c, scaled, baseline=base, log=column == "main" and spread > 4, limits=limits, unit=unit
+        )
 
     def _summary_foot(self) -> str:
         refusals = "".join(self._hatched(*self.w.refusal(r)) for r in self.c.refusals[:4])
         if len(self.c.refusals) > 4:
             refusals += f"<p>{escape(self._('{n} more on the evidence page.').format(n=len(self.c.refusals) - 4))}</p>"
-        none = f"<p>{escape(self._('Everything that was measured has a counterpart.'))}</p>"
+        none = f"<p>{escape(self._('Every measurement of this selection has a counterpart.'))}</p>"
         left = (
             f"<div><h3>{escape(self._('What it rests on'))}</h3>{self._runs_table()}{self._warnings()}</div>"
             f"<div><h3>{escape(self._('What could not be compared'))}</h3>{refusals or none}</div>"
@@ -177,21 +257,28 @@ class FabricComparison:
         return f'<div class="cols2">{left}</div>'
 
     def _hatched(self, what: str, why: str, closes: str) -> str:
-        return (
-            f'<div class="hatched"><b>{escape(what)}</b> {escape(why)} <em>{escape(self._("Closes with:"))}</em> {escape(closes)}</div>'
-        )
+        closing = escape(self._("Closes with:"))
+        return f'<div class="hatched"><b>{escape(what)}</b> {escape(why)} <em>{closing}</em> {escape(closes)}</div>'
 
     def _runs_table(self) -> str:
         rows = []
         for fabric in self.c.fabrics["fabric"]:
             part = self.c.runs.filter(self.c.runs["fabric"] == fabric)
             used = part.filter(part["run_id"].is_in(list(self.c.used_runs)))
-            proved = part.filter(part["transport_verdict"].is_not_null() | (part["tool"] == "perftest"))
+            named = part["fabric_printed"].is_not_null() | ~part["transport_verdict"].is_in(
+                ["unknown", "rdma_unspecified"]
+            )
+            proved = part.filter(named.fill_null(False))
             rows.append(
                 f"<tr>{cell_html(self.c.labels[fabric], 'text')}{cell_html(str(len(part)))}{cell_html(str(len(used)))}"
                 f"{cell_html(str(len(proved)))}</tr>"
             )
-        head = [th(self._("Fabric"), "text"), th(self._("Runs")), th(self._("used")), th(self._("naming their transport"))]
+        head = [
+            th(self._("Fabric"), "text"),
+            th(self._("Runs")),
+            th(self._("used")),
+            th(self._("naming their transport")),
+        ]
         return table_html(head, rows)
 
     def _warnings(self) -> str:
@@ -202,9 +289,7 @@ class FabricComparison:
                 fabric=self.w.label(row["fabric"]), reason=row["excluded_because"]
             )
             out += f'<div class="check"><b>{escape(self._("Check"))}</b> {escape(text)}</div>'
-        for table in self.c.tables:
-            for warning in self.w.above_limit(table):
-                out += f'<div class="refused"><b>{escape(self._("Above a limit"))}</b> {escape(warning)}</div>'
+        out += "".join(self._above(table) for table in self.c.tables)
         return out
 
     def latency(self, table: "Table | None" = None) -> Block:
@@ -213,15 +298,25 @@ class FabricComparison:
         if table is None:
             return Block("")
         w = self.w
-        sub = self._("{quantity} against message size, both axes logarithmic. {subject}. Line: median of {runs}; band: its interval.").format(
-            quantity=w.quantity(table.subject), subject=w.subject_line(table.subject), runs=w.runs(table)
+        sub = self._(
+            "{quantity} against message size, both axes logarithmic. {subject}. Line: median of {runs}; band: its "
+            "interval."
+        ).format(
+            quantity=w.quantity(table.subject), subject=w.subject_line(table.subject), runs=w.runs(table, table.sizes)
         )
         several = len([s for s in table.sizes if s]) > 1
         chart = f'<div data-figure="0"></div><p class="axis">{escape(self._("Message size"))}</p>' if several else ""
-        body = chart + self._time_table(table) + self._columns(
-            (self._("What it shows"), w.reading(table, table.common_sizes[0])),
-            (self._("What limits it"), self._("No bandwidth limit applies to a time; the largest sizes follow the throughput of the next page.")),
-            (self._("What differs besides the fabric"), w.residue(table) + self._named(table)),
+        body = (
+            chart
+            + self._time_table(table)
+            + self._columns(
+                (self._("What it shows"), w.reading(table, table.common_sizes[0])),
+                (
+                    self._("What limits it"),
+                    self._("No bandwidth limit applies to a time; at the largest sizes it follows the throughput."),
+                ),
+                (self._("What differs besides the fabric"), w.residue(table) + self._named(table)),
+            )
         )
         title = w.title(table)
         figure = [figures.time_chart(self.c, table)] if several else []
@@ -229,49 +324,71 @@ class FabricComparison:
 
     def _time_table(self, table: "Table") -> str:
         over = '<th colspan="2"></th>' + "".join(th(self.c.labels[f], "group", 2) for f in table.fabrics)
-        over += th(self._("Times as fast as {base}").format(base=self.c.labels[table.baseline]), "group", len(table.others))
+        over += th(
+            self._("Times as fast as {base}").format(base=self.c.labels[table.baseline]), "group", len(table.others)
+        )
         head = [th(self._("Size")), th(self._("Unit"), "text")]
         for f in table.fabrics:
             del f
             head += [th(self._("median")), th(self._("interval"), "interval")]
         head += [th(self.c.labels[f]) for f in table.others]
         rows = []
-        for size in _pick(table.common_sizes, _TABLE_SIZES):
+        for size in self._rows(table, table.compared_sizes):
             base = table.cell(table.baseline, size)
-            if base is None:
-                continue
-            scale, unit = time_unit(base.median)
-            cells = "".join(self._pair(x, scale) for f in table.fabrics if (x := table.cell(f, size)))
-            cells += "".join(self._ratio(x) for f in table.others if (x := table.cell(f, size)))
+            scale, unit = time_unit(base.median) if base else (1.0, "µs")
+            cells = "".join(self._pair(table.cell(f, size), scale) for f in table.fabrics)
+            cells += "".join(self._ratio(table.cell(f, size)) for f in table.others)
             rows.append(f"<tr>{cell_html(self.w.size(size))}{cell_html(unit, 'text')}{cells}</tr>")
-        foot = self._("Grey italic: no difference shown (the interval of the ratio contains 1), or too few runs for an interval.")
+        foot = self._(
+            "Grey italic: no difference shown (the interval of the ratio contains 1), or too few runs for an interval."
+        )
         return table_html(head, rows, over=over) + f'<p class="small">{escape(foot)}</p>'
 
-    def _pair(self, x: "Cell", scale: float) -> str:
-        value, interval = value_texts(x, scale)
-        return cell_html(value) + cell_html(interval or self._("{n} runs").format(n=x.n), "interval")
+    def _rows(self, table: "Table", sizes: "Sequence[int | None]") -> "list[int | None]":
+        """The sizes that a table prints: those that its sentences speak of, and others between them."""
+        shown = _pick(sizes, _TABLE_SIZES)
+        told = [s for s in self.w.told_sizes(table) if s in sizes]
+        for size in (s for s in told if s not in shown):
+            spare = [s for s in shown if s not in told]
+            if len(shown) >= _TABLE_SIZES and spare:
+                shown.remove(min(spare, key=lambda s: abs(sizes.index(s) - sizes.index(size))))
+            shown.append(size)
+        return [s for s in sizes if s in shown]
 
-    def _ratio(self, x: "Cell") -> str:
-        return cell_html(ratio_texts(x)[0], "num" if x.verdict in (FASTER, SLOWER) else "none")
+    def _pair(self, x: "Cell | None", scale: float) -> str:
+        """Median and interval; words where nothing was measured, never 0 and never blank."""
+        if x is None:
+            return cell_html(self._("not measured"), "missing") + cell_html("", "interval")
+        value, interval = value_texts(x, scale)
+        return cell_html(value) + cell_html(interval or self.w.count(x.n), "interval")
+
+    def _ratio(self, x: "Cell | None") -> str:
+        if x is None or x.ratio is None:
+            return cell_html("\u2013", "num none")
+        return cell_html(shown_ratio(x)[0], "num" if x.verdict in (FASTER, SLOWER) else "num none")
 
     def throughput(self, table: "Table | None" = None) -> Block:
         """Bandwidth against message size with the limits drawn and named."""
-        table = table or self._table("collective", "bandwidth")
+        table = table or self._moving()
         if table is None:
             return Block("")
         w = self.w
         collective = table.subject.kind == "collective"
-        sub = self._("{what} against message size, {unit}. {subject}. Line: median of {runs}; band: its interval.").format(
-            what=self._("Bus bandwidth") if collective else w.quantity(table.subject), unit="GB/s" if collective else "Gb/s",
-            subject=w.subject_line(table.subject), runs=w.runs(table),
+        sub = self._("{what} against message size, {unit}. {subject}. Line: median of {runs}; band: its "
+            "interval.").format(
+            what=self._("Bus bandwidth") if collective else w.quantity(table.subject),
+            unit="GB/s" if collective else "Gb/s",
+            subject=w.subject_line(table.subject), runs=w.runs(table, table.sizes),
         )  # fmt: skip
         several = len([s for s in table.sizes if s]) > 1
         chart = f'<div data-figure="0"></div><p class="axis">{escape(self._("Message size"))}</p>' if several else ""
         limits = "".join(f"<li>{escape(t)}</li>" for t in w.limits(table))
-        body = chart + self._bandwidth_table(table) + (
-            f'<div class="cols2 ruled"><div><h4>{escape(self._("What limits it"))}</h4><ul class="evidence">{limits}</ul></div>'
-            f"<div><h4>{escape(self._('What differs besides the fabric'))}</h4><p>{escape(w.residue(table) + self._named(table))}</p></div></div>"
-        )
+        differs = escape(w.residue(table) + self._named(table))
+        body = chart + self._bandwidth_table(table) + self._above(table) + (
+            f'<div class="cols2 ruled"><div><h4>{escape(self._("What limits it"))}</h4>'
+            f'<ul class="evidence">{limits}</ul></div>'
+            f"<div><h4>{escape(self._('What differs besides the fabric'))}</h4><p>{differs}</p></div></div>"
+        )  # fmt: skip
         title = w.throughput_title(table)
         figure = [figures.bandwidth_chart(self.c, table)] if several else []
         return Block(self._section(self._("Throughput"), title, sub, body), figure, alts=[title] * len(figure))
@@ -285,70 +402,101 @@ class FabricComparison:
             del f
             head += [th(self._("median")), th(self._("interval"), "interval")]
         if not collective:
-            over += th(self._("Times as fast as {base}").format(base=self.c.labels[table.baseline]), "group", len(table.others))
+            over += th(
+                self._("Times as fast as {base}").format(base=self.c.labels[table.baseline]), "group", len(table.others)
+            )
             head += [th(self.c.labels[f]) for f in table.others]
         rows = []
-        for size in _pick(self._carrying(table), _TABLE_SIZES):
-            cells = [x for f in table.fabrics if (x := table.cell(f, size))]
-            html = "".join(self._pair(shown, 1.0) for x in cells if (shown := x.busbw if collective else x))
-            html += "" if collective else "".join(self._ratio(x) for x in cells if x.verdict != BASELINE)
+        for size in self._rows(table, self._carrying(table)):
+            cells = [table.cell(f, size) for f in table.fabrics]
+            html = "".join(self._pair(x and (x.busbw if collective else x), 1.0) for x in cells)
+            html += "" if collective else "".join(self._ratio(table.cell(f, size)) for f in table.others)
             rows.append(f"<tr>{cell_html(self.w.size(size))}{html}</tr>")
+        return table_html(head, [*rows, *self._limit_row(table)], over=over)
+
+    def _limit_row(self, table: "Table") -> list[str]:
+        """The last row of a bandwidth table: the limit of every fabric, if any is known."""
+        collective = table.subject.kind == "collective"
         last = [table.of(f)[-1].limit_gbyte_s for f in table.fabrics]
-        if any(last):
-            factor = 1.0 if collective else 8.0
-            cells_html = "".join(cell_html(f"{v * factor:.4g}" if v else self._("not known")) + cell_html("", "interval") for v in last)
-            rows.append(f'<tr class="limit">{cell_html(self._("limit"), "text")}{cells_html}{"" if collective else "<td></td>" * len(table.others)}</tr>')
-        return table_html(head, rows, over=over)
+        if not any(last):
+            return []
+        texts = [number_text(v * (1.0 if collective else 8.0), 4) if v else self._("not known") for v in last]
+        cells = "".join(cell_html(t) + cell_html("", "interval") for t in texts)
+        blank = "" if collective else "<td></td>" * len(table.others)
+        return [f'<tr class="limit">{cell_html(self._("limit"), "text")}{cells}{blank}</tr>']
 
     def _carrying(self, table: "Table") -> "list[int | None]":
-        """The common sizes at which some fabric moves at least 1 % of the largest bandwidth; below, times tell more."""
+        """
+        The compared sizes at which some fabric moves at least 1 % of the largest bandwidth; below, times tell more.
+
+        The largest size is always among them, since the title tells it.
+        """
         collective = table.subject.kind == "collective"
         best = {
-            s: max(y.median for f in table.fabrics if (x := table.cell(f, s)) and (y := x.busbw if collective else x))
-            for s in table.common_sizes
+            s: max(
+                (y.median for f in table.fabrics if (x := table.cell(f, s)) and (y := x.busbw if collective else x)),
+                default=0.0,
+            )
+            for s in table.compared_sizes
         }
-        return [s for s, v in best.items() if v >= 0.01 * max(best.values())]
+        return [s for s, v in best.items() if v >= 0.01 * max(best.values()) or s == table.common_sizes[-1]]
 
     def utilization_and_ratio(self, table: "Table | None" = None) -> Block:
         """Share of the own limit, and the ratio to the baseline with its interval."""
-        table = table or self._table("collective", "bandwidth") or self.c.headline
-        w, charts, html = self.w, [], ""
+        table = table or self._moving() or self.c.headline
         share = figures.utilization_chart(self.c, table)
-        if share is not None:
-            charts.append(share)
-            html += self._section(
-                self._("Utilization"), w.utilization_title(table),
-                self._("Bandwidth as a share of each fabric's own limit, % (median and interval)."),
-                f'<div data-figure="0"></div><p class="axis">{escape(self._("Message size"))}</p>', "page half",
-            )  # fmt: skip
-        else:
-            missing = "".join(f"<p>{escape(t)}</p>" for t in w.limits(table))
-            html += self._section(
-                self._("Utilization"), self._("Utilization is not measured: no limit is known"),
-                self._("A share needs the link rate, the ports and the domain of each fabric; the campaign file states them."),
-                f'<div class="hatched">{missing}</div>', "page half",
-            )  # fmt: skip
+        charts, alts = ([share], [self.w.utilization_title(table)]) if share is not None else ([], [])
+        html = self._utilization(table, drawn=share is not None)
         head = self.c.headline
         rows = self._ratio_rows(head)
-        body = (
-            self._keys(head.others) + f'<div data-figure="{len(charts)}"></div>'
-            + self._columns(
-                (self._("How to read it"), self._("Right of the line is faster than {base}. The runs are not paired: every run of one fabric is set against every run of the other.").format(base=w.label(head.baseline))),
-                (self._("What it shows"), w.reading(head, head.common_sizes[-1])),
-                (self._("What it does not show"), self._("\u201cNo difference shown\u201d is not \u201cequal\u201d: the interval says which ratios the runs do not exclude.")),
-            )
+        html += self._ratio_section(head, len(charts))
+        words = {"no_difference": self._("no difference shown"), "too_few": self._("too few runs")}
+        charts.append(figures.ratio_chart(self.c, rows, **words))
+        return Block(html, charts, alts=[*alts, self.w.title(head)])
+
+    def _utilization(self, table: "Table", *, drawn: bool) -> str:
+        kicker = self._("Utilization")
+        if drawn:
+            sub = self._("Bandwidth as a share of each fabric's own limit, % (median and interval).")
+            body = f'<div data-figure="0"></div><p class="axis">{escape(self._("Message size"))}</p>'
+            return self._section(kicker, self.w.utilization_title(table), sub, body + self._above(table), "page half")
+        missing = "".join(f"<p>{escape(t)}</p>" for t in self.w.limits(table))
+        title = self._("Utilization is not measured: no limit is known")
+        sub = self._(
+            "A share needs the link rate, the ports and the domain of each fabric; the campaign file states them."
+        )
+        return self._section(kicker, title, sub, f'<div class="hatched">{missing}</div>', "page half")
+
+    def _ratio_section(self, head: "Table", figure: int) -> str:
+        base = self.w.label(head.baseline)
+        how = self._(
+            "Right of the line is faster than {base}. The runs are not paired: every run of one fabric is set against "
+            "every run of the other."
+        ).format(base=base)
+        silent = self._(
+            "\u201cNo difference shown\u201d is not \u201cequal\u201d: the interval says which ratios the runs do not "
+            "exclude."
+        )
+        body = self._keys(head.others) + f'<div data-figure="{figure}"></div>' + self._columns(
+            (self._("How to read it"), how),
+            (self._("What it shows"), self.w.reading(head, head.common_sizes[-1])),
+            (self._("What it does not show"), silent),
         )  # fmt: skip
-        charts.append(figures.ratio_chart(self.c, rows, no_difference=self._("no difference shown")))
-        sub = self._("Times as fast as {base}, logarithmic. Dot: Hodges-Lehmann ratio; bar: its 95 % interval.").format(base=w.label(head.baseline))
-        html += self._section(self._("Ratio to the baseline"), w.title(head), sub, body, "page half")
-        return Block(html, charts, alts=[w.title(table)] * len(charts))
+        sub = self._("Times as fast as {base}, logarithmic. Dot: Hodges-Lehmann ratio; bar: its 95 % interval.").format(
+            base=base
+        )
+        return self._section(self._("Ratio to the baseline"), self.w.title(head), sub, body, "page half")
 
     def _ratio_rows(self, head: "Table") -> "list[tuple[str, Table, int | None]]":
         """The sizes of the headline; where it has one only, every measurand with the same baseline."""
         if len(head.common_sizes) > 1:
-            return [(self.w.size(s), head, s) for s in _pick(head.common_sizes, 9)]
+            return [(self.w.size(s), head, s) for s in self._rows(head, head.compared_sizes)]
         tables = [t for t in self.c.tables if t.baseline == head.baseline and len(t.common_sizes) < 4]
-        return [(f"{self.w.operation(t.subject)}, {self.w.size(s)}", t, s) for t in tables[:6] for s in _pick(t.common_sizes, 3)]
+        return [
+            (f"{self.w.operation(t.subject)}, {self.w.size(s)}", t, s)
+            for t in tables[:6]
+            for s in _pick(t.common_sizes, 3)
+        ]
 
     def others(self) -> Block:
         """Every other measurand in short: ratios at small, middle and large sizes."""
@@ -362,52 +510,91 @@ class FabricComparison:
                 for fabric in table.others:
                     if (x := table.cell(fabric, size)) and x.ratio is not None:
                         rows.append(self._other_row(table, size, fabric, x))
-        head = [th(self._("Measurand"), "text"), th(self._("Size")), th(self._("Fabric"), "text"), th(self._("against"), "text"), th(self._("runs"))]
+        head = [
+            th(self._("Measurand"), "text"),
+            th(self._("Size")),
+            th(self._("Fabric"), "text"),
+            th(self._("against"), "text"),
+            th(self._("runs")),
+        ]
         head += [th(self._("times as fast")), th(self._("interval"), "interval"), th(self._("verdict"), "text")]
-        title = self._("Every measurand that two fabrics share")
-        sub = self._("Ratio at the smallest, a middle and the largest common size; times and bandwidths alike, above 1 is faster.")
+        title = self._("Every other measurand that two fabrics share")
+        sub = self._(
+            "Ratio at the smallest, a middle and the largest common size; times and bandwidths alike, above 1 is "
+            "faster."
+        )
         return Block(self._section(self._("All measurands"), title, sub, table_html(head, rows)))
 
     def _other_row(self, table: "Table", size: int | None, fabric: str, x: "Cell") -> str:
-        value, interval = ratio_texts(x)
+        value, interval = shown_ratio(x)
         base = table.cell(table.baseline, size)
         decided = x.verdict in (FASTER, SLOWER)
         words = {FASTER: self._("faster"), SLOWER: self._("slower"), NO_DIFFERENCE: self._("no difference shown")}
-        place = {"out_of_place": self._("out of place"), "in_place": self._("in place")}.get(table.subject.placement or "", "")
-        what = self.w.operation(table.subject) + (f", {place}" if place else "")
+        what = self.w.subject_line(table.subject)
         return (
             f"<tr>{cell_html(what, 'text')}{cell_html(self.w.size(size))}{cell_html(self.c.labels[fabric], 'text')}"
             f"{cell_html(self.c.labels[table.baseline], 'text')}{cell_html(f'{x.n} / {base.n if base else 0}')}"
-            f"{cell_html(value, 'num' if decided else 'none')}{cell_html(interval, 'interval')}"
+            f"{cell_html(value, 'num' if decided else 'num none')}{cell_html(interval, 'interval')}"
             f"{cell_html(words.get(x.verdict, self._('too few runs')), 'text' if decided else 'text none')}</tr>"
         )
 
     def point_to_point(self) -> list[Block]:
         """Latency and bandwidth pages of the point-to-point tests that stand on no earlier page."""
-        before = (self._table("collective", "latency"), self._table("collective", "bandwidth"))
+        before = (self._table("collective", "latency"), self._moving())
         out = []
         for kind, page in (("latency", self.latency), ("bandwidth", self.throughput)):
-            tables = [t for t in self.c.tables if t.subject.kind == kind and t not in before and len(t.common_sizes) > 1]
+            tables = [
+                t for t in self.c.tables if t.subject.kind == kind and t not in before and len(t.common_sizes) > 1
+            ]
             out += [page(t) for t in tables[:1]]
         return out
 
     def evidence(self) -> Block:
         """Every run behind the numbers with its log, line and hash; what was left out, and why."""
         used = self.c.runs.filter(self.c.runs["run_id"].is_in(list(self.c.used_runs)))
-        rows = [self._evidence_row(r) for r in used.head(_EVIDENCE_ROWS).iter_rows(named=True)]
-        head = [th(self._("Fabric"), "text"), th(self._("Test"), "text"), th(self._("Log"), "text"), th(self._("line")), th("sha256", "text")]
         left = self.c.runs.filter(self.c.runs["excluded_because"].is_not_null())
-        body = table_html(head, rows)
-        if len(used) > _EVIDENCE_ROWS:
-            body += f"<p>{escape(self._('{n} more runs; rdmalab runs lists them all.').format(n=len(used) - _EVIDENCE_ROWS))}</p>"
+        body = self._noted(self._("Note"), self.c.campaign["notes"] or ())
+        body += self._noted(self._("Selection"), self.w.selection()) + self._run_list(used)
         body += f"<h3>{escape(self._('Runs that were left out'))}</h3>{self._left_out(left)}"
-        body += f"<h3>{escape(self._('What could not be compared'))}</h3>"
-        body += "".join(self._hatched(*self.w.refusal(r)) for r in self.c.refusals) or f"<p>{escape(self._('Nothing.'))}</p>"
-        notes = "".join(f'<div class="note"><b>{escape(self._("Note"))}</b> {escape(n)}</div>' for n in self.c.campaign["notes"] or ())
-        body = notes + body
-        title = self._("{n} runs stand behind the numbers, {left} were left out").format(n=len(used), left=len(left))
-        sub = self._("Data snapshot {id}. Line: where the run begins in its log. Hash: of the log's content.").format(id=self.c.snapshot[:12])
+        body += f"<h3>{escape(self._('What could not be compared'))}</h3>" + self._unmatched()
+        title = self._(
+            "{used} of {all} runs stand behind the numbers, {left} were left out, {alone} have no counterpart"
+        ).format(used=len(used), all=len(self.c.runs), left=len(left), alone=len(self.c.unmatched))
+        sub = self._("Data snapshot {id}. Line: where the run begins in its log. Hash: of the log's content.").format(
+            id=self.c.snapshot[:12]
+        )
         return Block(self._section(self._("Evidence"), title, sub, body))
+
+    def _noted(self, word: str, texts: Sequence[str]) -> str:
+        return "".join(f'<div class="note"><b>{escape(word)}</b> {escape(t)}</div>' for t in texts)
+
+    def _run_list(self, runs: Any) -> str:
+        """One row a run, and how many more there are."""
+        out = table_html(
+            self._evidence_head(), [self._evidence_row(r) for r in runs.head(_EVIDENCE_ROWS).iter_rows(named=True)]
+        )
+        if len(runs) > _EVIDENCE_ROWS:
+            more = self._("{runs} more; 'rdmalab runs' lists them all.").format(
+                runs=self.w.count(len(runs) - _EVIDENCE_ROWS)
+            )
+            out += f"<p>{escape(more)}</p>"
+        return out
+
+    def _unmatched(self) -> str:
+        """Every refusal with all its configurations, and the logs of the runs that stand behind no number."""
+        out = "".join(self._hatched(*self.w.refusal(r, full=True)) for r in self.c.refusals)
+        if len(self.c.unmatched):
+            out += f"<h3>{escape(self._('Runs without a counterpart'))}</h3>" + self._run_list(self.c.unmatched)
+        return out or f"<p>{escape(self._('Nothing.'))}</p>"
+
+    def _evidence_head(self) -> list[str]:
+        return [
+            th(self._("Fabric"), "text"),
+            th(self._("Test"), "text"),
+            th(self._("Log"), "text"),
+            th(self._("line")),
+            th("sha256", "text"),
+        ]
 
     def _evidence_row(self, r: dict[str, Any]) -> str:
         test = r["program"] or r["operation"] or r["tool"]
@@ -422,66 +609,99 @@ class FabricComparison:
     def _left_out(self, left: Any) -> str:
         if left.is_empty():
             return f"<p>{escape(self._('None.'))}</p>"
-        reasons = {
-            "failed": self._("the benchmark failed"), "truncated": self._("cut before its end"), "no_data": self._("no result was printed"),
-            "no rows": self._("prints no table (the server of this test)"), "wrong data": self._("the benchmark found wrong data"),
-        }  # fmt: skip
         counts: Counter[tuple[str, str]] = Counter()
         rows = []
         for r in left.iter_rows(named=True):
-            why = r["excluded_because"]
-            if why.startswith("other end of"):
-                counts[self.c.labels[r["fabric"]], self._("the other end of a test that is counted already")] += 1
-            elif why in ("no rows", "no_data"):
-                counts[self.c.labels[r["fabric"]], reasons[why]] += 1
-            else:
-                rows.append(
-                    f"<tr>{cell_html(self.c.labels[r['fabric']], 'text')}{cell_html(_shown_path(r['path'], self.c.campaign.get('root')), 'mono')}"
-                    f"{cell_html(str(r['line'] or ''))}{cell_html(reasons.get(why, why), 'text')}</tr>"
-                )
+            label, (why, counted) = self.c.labels[r["fabric"]], self._why_out(r["excluded_because"])
+            if counted:
+                counts[label, why] += 1
+                continue
+            path = _shown_path(r["path"], self.c.campaign.get("root"))
+            rows.append(
+                f"<tr>{cell_html(label, 'text')}{cell_html(path, 'mono')}{cell_html(str(r['line'] or ''))}"
+                f"{cell_html(why, 'text')}</tr>"
+            )
         rows += [
-            f"<tr>{cell_html(f, 'text')}{cell_html(self._('{n} logs').format(n=n), 'text')}<td></td>{cell_html(why, 'text')}</tr>"
+            f"<tr>{cell_html(f, 'text')}{cell_html(self.w.count(n), 'text')}<td></td>{cell_html(why, 'text')}</tr>"
             for (f, why), n in counts.items()
         ]
-        return table_html([th(self._("Fabric"), "text"), th(self._("Log"), "text"), th(self._("line")), th(self._("Why"), "text")], rows)
+        names = (self._("Fabric"), "text"), (self._("Log"), "text"), (self._("line"), "num"), (self._("Why"), "text")
+        return table_html([th(*name) for name in names], rows)
+
+    def _why_out(self, reason: str) -> tuple[str, bool]:
+        """(the words for what excludes a run, whether such runs are only counted)."""
+        if reason.startswith("other end of"):
+            return self._("the other end of a test that is counted already"), True
+        if reason.startswith("other direction of"):
+            return self._("the other direction of a test that is counted already"), True
+        words = {
+            "no_data": (self._("no result was printed"), True),
+            "no rows": (self._("prints no table (the server of this test)"), True),
+            "failed": (self._("the benchmark failed"), False), "truncated": (self._("cut before its end"), False),
+            "wrong data": (self._("the benchmark found wrong data"), False),
+        }  # fmt: skip
+        return words.get(reason, (reason, False))
 
     def method(self) -> Block:
         """How the numbers were made, in the order a doubter asks."""
         items = [
-            (self._("Unit"), self._("The unit is the run. A run that measured a size several times counts once. The tool's own average over sizes is never used.")),
-            (self._("Median and interval"), self._("Exact order-statistic interval of the median, at least 95 %, from {n} runs on: 96.9 % at 6 runs, 96.1 % at 9. Below {n} runs there is no such interval, and nothing is ranked.").format(n=MIN_RUNS)),
-            (self._("Ratio"), self._("Hodges-Lehmann estimate on logarithms with the exact interval of the Mann-Whitney test (Moses). For times it is baseline over fabric, for bandwidths fabric over baseline: above 1 is faster. Faster and slower are said only if the interval excludes 1.")),
-            (self._("Like with like"), self._("A collective is compared at the same operation, type, reduction, ranks, nodes, placement and size; a point-to-point test in the same configuration. Unlike tools stand beside each other only where the campaign file declares that they measure the same, and are named.")),
-            (self._("Limits"), self._("busbw is held against the largest value that ranks, scale-up domains and ports allow (n ranks in k domains, R the payload rate of a domain's ports: all-reduce R (n-1) k / (n (k-1))). Payload rate is the link rate less the headers at the MTU. A fact that is not stated makes the limit unknown, never a guess.")),
-            (self._("Units"), self._("GB/s is 10\u2079 byte/s, Gb/s is 10\u2079 bit/s, KiB, MiB, GiB are powers of 1024. perftest MB/sec and MiB/sec are 2\u00b2\u2070 byte/s and are converted.").replace("10\u2079", "10^9").replace("2\u00b2\u2070", "2^20")),
-            (self._("Left out"), self._("Runs that failed, were cut, found wrong data, had one rank, or fell back to another transport. Both ends of one point-to-point test count once.")),
+            (self._("Unit"), self._("The unit is the run. A run that measured a size several times counts once. The "
+                "tool's own average over sizes is never used.")),
+            (self._("Median and interval"), self._("Exact order-statistic interval of the median, at least 95 %, "
+                "from {n} runs on: 96.9 % at 6 runs, 96.1 % at 9. Below {n} runs there is no such interval, and "
+                "nothing is ranked.").format(n=MIN_RUNS)),
+            (self._("Ratio"), self._("Hodges-Lehmann estimate on logarithms with the exact interval of the "
+                "Mann-Whitney test (Moses). For times it is baseline over fabric, for bandwidths fabric over "
+                "baseline: above 1 is faster. Faster and slower are said only if the interval excludes 1. Tables "
+                "print a slower fabric as 1/x, where x is how many times as fast the baseline is.")),
+            (self._("Like with like"), self._("A collective is compared in the same tool at the same operation, "
+                "type, reduction, root, ranks, nodes, placement and size; a point-to-point test in the same "
+                "configuration. Unlike tools stand beside each other only where the campaign file declares that they "
+                "measure the same, and are named.")),
+            (self._("Limits"), self._("busbw is held against the largest value that ranks, scale-up domains and "
+                "ports allow (n ranks in k domains, R the payload rate of a domain's ports: all-reduce R (n-1) k / "
+                "(n (k-1))). Payload rate is the link rate less the headers at the MTU. A fact that is not stated "
+                "makes the limit unknown, never a guess.")),
+            (self._("Units"), self._("GB/s is 10^9 byte/s, Gb/s is 10^9 bit/s, KiB, MiB, GiB are powers of 1024. "
+                "perftest MB/sec and MiB/sec are 2^20 byte/s and are converted.")),
+            (self._("Left out"), self._("Runs that failed, were cut, found wrong data, had one rank or an unknown "
+                "number of ranks, or show another fabric than the campaign file says. Messages of 0 bytes move "
+                "nothing. Both ends of one point-to-point test count once.")),
         ]  # fmt: skip
         rows = "".join(f"<tr>{cell_html(k, 'text')}{cell_html(v, 'text')}</tr>" for k, v in items)
         body = f'<table class="words"><tbody>{rows}</tbody></table>' + self._limit_list()
-        return Block(self._section(self._("Method"), self._("How the numbers were made"), self._("Fixed rules; no number is typed by hand."), body))
+        return Block(
+            self._section(
+                self._("Method"),
+                self._("How the numbers were made"),
+                self._("Fixed rules; no number is typed by hand."),
+                body,
+            )
+        )
 
     def _limit_list(self) -> str:
         seen = dict.fromkeys(text for t in self.c.tables if t.subject.kind != "latency" for text in self.w.limits(t))
-        items = "".join(f"<li>{escape(t)}</li>" for t in list(seen)[:24])
-        return f"<h3>{escape(self._('Limits used'))}</h3><ul class=\"evidence\">{items}</ul>" if items else ""
+        items = "".join(f"<li>{escape(t)}</li>" for t in seen)
+        return f'<h3>{escape(self._("Limits used"))}</h3><ul class="evidence">{items}</ul>' if items else ""
 
     def header(self) -> dict[str, Any]:
         """What the margins of the pages print."""
         return {
-            "report": self._("Fabric comparison"), "customer": self.c.campaign["customer"], "status": self.status or None,
+            "report": self._("Fabric comparison"), "customer": self.c.campaign["customer"],
+            "status": self.status or None,
             "report_id": self.report_id, "snapshot": self.c.snapshot[:12], "title": " ".join(self.w.verdict),
         }  # fmt: skip
 
     def figures_for_machines(self) -> dict[str, Any]:
         """Verdicts and numbers of the report, for report.json."""
         return {
-            "campaign": self.c.campaign["campaign"], "baseline": self.c.baseline, "snapshot": self.c.snapshot, "verdict": self.w.verdict,
+            "campaign": self.c.campaign["campaign"], "baseline": self.c.baseline, "snapshot": self.c.snapshot,
+            "verdict": self.w.verdict,
             "tables": [
                 {
                     "subject": self.w.subject_line(t.subject), "baseline": t.baseline,
                     "cells": [
-                        {k: getattr(x, k) for k in ("fabric", "size_bytes", "n", "median", "low", "high", "verdict", "ratio", "ratio_low", "ratio_high", "limit_gbyte_s")}
-                        for x in t.cells
+                        {k: getattr(x, k) for k in _CELL_FIELDS} for x in t.cells
                     ],
                 }
                 for t in self.c.tables
@@ -489,12 +709,8 @@ class FabricComparison:
         }  # fmt: skip
 
 
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
-
-
 def _column(cell: "Cell", column: str) -> "Cell | None":
-    return cell if column == "main" else getattr(cell, column)  # type: ignore[no-any-return]
+    return cell if column == "main" else getattr(cell, column)
 
 
 def _scale(table: "Table", cells: "list[tuple[str, Cell]]", column: str) -> tuple[float, str]:
@@ -512,10 +728,16 @@ def _pick(sizes: "Sequence[int | None]", most: int) -> "list[int | None]":
     """At most *most* sizes, evenly spread, both ends included."""
     if len(sizes) <= most:
         return list(sizes)
+    if most < 2:
+        return list(sizes[:most])
     return [sizes[round(i * (len(sizes) - 1) / (most - 1))] for i in range(most)]
 
 
 def _shown_path(path: str, root: str | None) -> str:
-    """A path without the folders above the campaign: reports name no user and no machine."""
+    """
+    A path without the folders above the campaign: reports name no user and no machine.
+
+    Where no campaign file says what lies above, only the name is left, of an archive's member with the archive's.
+    """
     inside = path.removeprefix(f"{root}/") if root else path
-    return inside if inside != path else "/".join(path.split("/")[-2:])
+    return inside if inside != path else "!".join(part.rpartition("/")[2] for part in path.split("!"))

@@ -51,11 +51,17 @@ def find_notebook(name: str) -> Path:
         if not Path(name).is_file():
             raise UsageError(f"{name}: no such notebook")
         return Path(name)
-    known = {p.stem.replace("_", "-"): p for p in sorted(notebooks_folder().glob("*.ipynb"))}
+    known = {p.stem.replace("_", "-"): p for p in sorted(notebooks_folder().glob("*.ipynb")) if _is_report(p)}
     word = name.replace("_", "-")
     if word not in known:
         raise UsageError(f"no report '{name}'; there is: {', '.join(known) or 'none'}.{did_you_mean(word, list(known))}")
     return known[word]
+
+
+def _is_report(notebook: Path) -> bool:
+    """Whether a notebook takes parameters; the others are for exploring."""
+    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    return any("parameters" in cell["metadata"].get("tags", ()) for cell in cells)
 
 
 def parse_parameters(notebook: Path, given: Sequence[str]) -> dict[str, Any]:

@@ -31,10 +31,13 @@ RESIDUE = (
     "queue_pairs", "streams", "hosts",
 )  # fmt: skip
 
+FABRIC_BOUND = ("gid_index",)  # part of the fabric: counts only where it varies inside one
+
 # What a fabric is called that has no campaign file to name it: its family.
 FAMILY_LABELS = {
     "tcp": "TCP", "iwarp": "iWARP", "roce": "RoCE", "softroce": "Soft-RoCE", "infiniband": "InfiniBand", "efa": "EFA",
-    "slingshot": "Slingshot", "nvlink": "NVLink", "xgmi": "xGMI", "hccs": "HCCS", "pcie": "PCIe", "ethernet": "Ethernet",
+    "slingshot": "Slingshot", "nvlink": "NVLink", "xgmi": "xGMI", "hccs": "HCCS", "pcie": "PCIe",
+    "ethernet": "Ethernet",
     "unknown": "Unknown fabric",
 }  # fmt: skip
 
@@ -153,7 +156,8 @@ def fabrics_of(lab: "Lab", selection: Selection) -> "pl.DataFrame":
     for name in [*wanted, *([selection.baseline] if selection.baseline else [])]:
         if name not in names:
             raise UsageError(
-                f"no run of a fabric '{name}' in campaign '{campaign}'; it has: {', '.join(names)}.{did_you_mean(name, names)}"
+                f"no run of a fabric '{name}' in campaign '{campaign}'; it has: "
+                f"{', '.join(names)}.{did_you_mean(name, names)}"
             )
     wanted = list(dict.fromkeys([selection.baseline, *wanted] if selection.baseline else wanted))
     order = pl.DataFrame({"fabric": wanted})
@@ -181,6 +185,7 @@ def elsewhere(lab: "Lab", campaign: str, fabrics: list[str]) -> dict[str, int]:
 def points(lab: "Lab", selection: Selection, fabrics: list[str]) -> "pl.DataFrame":
     """
     One row a run, measurand and message size, with the fields of the keys and of the residue, numbered in ``row``.
+    Messages of 0 bytes move nothing and are none.
 
     A run that measured the same size several times (cycles) counts once, with its median; the two directions of one
     iperf3 invocation count once, added up.
@@ -191,17 +196,21 @@ def points(lab: "Lab", selection: Selection, fabrics: list[str]) -> "pl.DataFram
                   nullif(aggregated_iterations, 1) AS aggregated_iterations, bidirectional, memory, latency_convention,
                   connection, queue_pairs, streams, run_protocol AS protocol,
                   CASE WHEN kind <> 'collective' AND tool <> 'perftest' THEN side END AS side,
-                  EXISTS (FROM notes n WHERE n.log_id = s.log_id AND n.line = s.run_line AND n.code = 'reverse') AS reverse,
+                  coalesce(reverse, false) AS reverse,
                   gpu_model, library_version, tool_version, device, mtu_bytes, gid_index, transport_gdr, run_iterations,
                   warmup_iterations, duration_s, list_sort(hosts) AS hosts,
                   run_id, path, sha256, size_bytes, any_value(limit_gbyte_s) AS limit_gbyte_s,
-                  any_value(limit_formula) AS limit_formula, any_value(limit_missing) AS limit_missing, min(line) AS line,
+                  any_value(limit_formula) AS limit_formula, any_value(limit_missing) AS limit_missing,
+                  min(line) AS line,
                   any_value(iterations) AS iterations, any_value(algorithm) AS algorithm,
                   any_value(protocol) AS nccl_protocol, median(time_us) AS time_us,
                   median(busbw_gbyte_s) AS busbw_gbyte_s, median(lat_typical_us) AS lat_typical_us,
                   {_total("bw_avg_gbit_s")} AS bw_avg_gbit_s, {_total("utilization_pct")} AS utilization_pct
-           FROM (SELECT * REPLACE ({unit("run_line")} AS run_id) FROM results WHERE campaign = $campaign) s
+           FROM (SELECT * REPLACE ({unit("run_line")} AS run_id) FROM results WHERE campaign = $campaign)
+           LEFT JOIN (SELECT DISTINCT log_id, line AS run_line, true AS reverse FROM notes WHERE code = 'reverse')
+                  USING (log_id, run_line)
            WHERE list_contains($fabrics, fabric)
+             AND size_bytes IS DISTINCT FROM 0
              AND coalesce(size_bytes >= $low, true) AND coalesce(size_bytes <= $high, true)
              AND (kind <> 'collective' OR (coalesce(operation = $operation, $operation IS NULL)
                   AND coalesce(dtype = $dtype, $dtype IS NULL) AND coalesce(ranks = $ranks, $ranks IS NULL)
@@ -227,7 +236,7 @@ def _total(column: str) -> str:
 
 def _size(value: int | str | None) -> int | None:
     try:
-        return None if value in (None, "") else parse_size(value)  # type: ignore[arg-type]
+        return None if value is None else parse_size(value)
     except ValueError as error:
         raise UsageError(f"size_min and size_max want a size like 8, 64KiB or 1G: {error}") from None
 
@@ -253,7 +262,9 @@ def without_value(frame: "pl.DataFrame") -> "list[tuple[Subject, pl.DataFrame]]"
     found: list[tuple[Subject, pl.DataFrame]] = []
     for kind in sorted(set(frame["kind"])):
         part = frame.filter(pl.col("kind") == kind)
-        found += _split(kind, part if kind == "message_rate" else part.filter(pl.col(Subject(kind=kind).metric).is_null()))
+        found += _split(
+            kind, part if kind == "message_rate" else part.filter(pl.col(Subject(kind=kind).metric).is_null())
+        )
     return found
 
 
@@ -266,7 +277,9 @@ def _split(kind: str, part: "pl.DataFrame") -> "list[tuple[Subject, pl.DataFrame
     return [(Subject(kind=kind, **dict(zip(key, values, strict=True))), rows) for values, rows in groups]
 
 
-def declared_same(frame: "pl.DataFrame", same: "pl.DataFrame", fabrics: list[str]) -> "list[tuple[Subject, pl.DataFrame]]":
+def declared_same(
+    frame: "pl.DataFrame", same: "pl.DataFrame", fabrics: list[str]
+) -> "list[tuple[Subject, pl.DataFrame]]":
     """
     Measurands that the campaign file puts together across tools: per fabric the first listed test that has runs, in
     one configuration a test. Tests that all fabrics share are compared by :func:`subjects` already.
@@ -321,7 +334,8 @@ def residue(rows: "pl.DataFrame") -> dict[str, dict[str, list[Any]]]:
         for (fabric,), part in rows.group_by(["fabric"], maintain_order=True):
             values = {tuple(v) if isinstance(v, list) else v for v in part[name].to_list()}
             by_fabric[str(fabric)] = sorted(values, key=str)
-        if len({tuple(v) for v in by_fabric.values()}) > 1 or any(len(v) > 1 for v in by_fabric.values()):
+        unlike = name not in FABRIC_BOUND and len({tuple(v) for v in by_fabric.values()}) > 1
+        if unlike or any(len(v) > 1 for v in by_fabric.values()):
             out[name] = by_fabric
     return out
 

@@ -38,7 +38,9 @@ def show_run(lab: "Lab", run: str, around: int) -> list[str]:
     notes = lab.sql("SELECT line, code, text FROM notes WHERE log_id = $log ORDER BY line", log=row["log_id"])
     out += ["", *_table(samples.drop("run_id", "log_id", "ordinal"))]
     out += [f"note, line {n['line'] or '-'}: {n['code']}: {n['text']}" for n in notes.iter_rows(named=True)]
-    return [*out, "", *_log_lines(row["path"], row["sha256"], row["line"], around)]
+    files = lab.sql("SELECT file FROM raw.paths WHERE path = $path", path=row["path"])["file"].to_list()
+    file = files[0] if files else row["path"]
+    return [*out, "", *_log_lines(row["path"], file, row["sha256"], row["line"], around)]
 
 
 def _text(value: Any) -> str:
@@ -49,19 +51,20 @@ def _table(frame: "pl.DataFrame") -> list[str]:
     import polars as pl
 
     kept = frame.select(s for s in frame if s.null_count() < len(s))
-    with pl.Config(tbl_rows=-1, tbl_cols=-1, tbl_width_chars=240, tbl_hide_dataframe_shape=True, tbl_hide_column_data_types=True):
+    with pl.Config(
+        tbl_rows=-1, tbl_cols=-1, tbl_width_chars=240, tbl_hide_dataframe_shape=True, tbl_hide_column_data_types=True
+    ):
         return str(kept).splitlines() if kept.width else ["no rows"]
 
 
-def _log_lines(path: str, sha256: str, line: int | None, around: int) -> Iterator[str]:
+def _log_lines(path: str, file: str, sha256: str, line: int | None, around: int) -> Iterator[str]:
     """The lines around the beginning of the run, or why they cannot be shown."""
-    if not Path(path.split("!", 1)[0]).exists():
+    texts = sources.texts(file) if Path(file).exists() else ()
+    text = next((t for t in texts if isinstance(t, sources.Text) and t.path == path), None)
+    if text is None:
         yield f"{path}: the log is no longer there; the store keeps its numbers, not its text"
-        return
-    for text in sources.texts(path.split("!", 1)[0]):
-        if isinstance(text, sources.Text) and text.path == path:
-            if text.sha256 != sha256:
-                yield f"{path}: the log has changed since it was read; its lines are not shown"
-                return
-            first = max(1, (line or 1) - around)
-            yield from (f"{n:>7}  {t}" for n, t in islice(text.lines(), first - 1, (line or 1) + around))
+    elif text.sha256 != sha256:
+        yield f"{path}: the log has changed since it was read; its lines are not shown"
+    else:
+        first = max(1, (line or 1) - around)
+        yield from (f"{n:>7}  {t}" for n, t in islice(text.lines(), first - 1, (line or 1) + around))

@@ -226,8 +226,10 @@ class Store:
         A transaction on a copy of the store, published when the block ends without an error.
 
         Raises:
-            StoreError: Another process keeps the store locked, or it is foreign, newer or damaged.
+            StoreError: Another process keeps the store locked, it is foreign, newer or damaged, or the disk is full.
         """
+        import duckdb
+
         path = self.path.resolve()
         with _locked(path):
             for stale in path.parent.glob(f".{glob.escape(path.name)}.*.new*"):
@@ -245,6 +247,8 @@ class Store:
                     con.execute("COMMIT")
                     con.execute("CHECKPOINT")
                 _publish(copy, path)
+            except (duckdb.IOException, OSError) as error:  # a full disk, a damaged block
+                raise StoreError(f"{path}: not written, it is as it was ({_first_sentence(error)})") from None
             finally:
                 copy.unlink(missing_ok=True)
                 copy.with_name(copy.name + ".wal").unlink(missing_ok=True)
@@ -377,10 +381,10 @@ def _check(con: "duckdb.DuckDBPyConnection", path: Path) -> None:
             complaint = (
                 f"written by a newer rdmalab (schema {version}, this one knows {SCHEMA_VERSION}); update rdmalab"
             )
-    except duckdb.IOException as error:
-        version, complaint = 0, f"the store is damaged ({_first_sentence(error)})"
-    except (duckdb.Error, KeyError, ValueError):
+    except (duckdb.CatalogException, duckdb.BinderException, KeyError, ValueError):  # other tables, other rows in them
         version = 0
+    except duckdb.Error as error:
+        version, complaint = 0, f"the store is damaged ({_first_sentence(error)})"
     if complaint or not version:
         con.close()
         complaint = complaint or "a DuckDB file, but no rdmalab store; name another file with --db"

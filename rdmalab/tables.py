@@ -9,8 +9,10 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
+from rdmalab.compare import SLOWER
+
 if TYPE_CHECKING:
-    from rdmalab.compare import Cell
+    from rdmalab.compare import Cell, Comparison, Table
 
 NBSP, THIN = "\u00a0", "\u2009"
 _TIME_UNITS = ((1e6, "s"), (1e3, "ms"), (1.0, "µs"))
@@ -27,7 +29,7 @@ def number_text(value: float, digits: int = 3) -> str:
 def fixed(value: float, decimals: int) -> str:
     """A number with a fixed count of decimals; thin spaces between thousands from 10 000 on."""
     text = f"{value:,.{decimals}f}"
-    return text.replace(",", THIN if abs(value) >= 10_000 else "")
+    return text.replace(",", THIN if len(text.partition(".")[0].lstrip("-")) > 5 else "")
 
 
 def decimals_for(median: float, low: float | None, high: float | None) -> int:
@@ -39,7 +41,7 @@ def decimals_for(median: float, low: float | None, high: float | None) -> int:
     if half <= 0:
         return most
     exponent = math.floor(math.log10(half) + 1e-12)
-    decimals = max(0, -exponent + (half / 10**exponent < 2))
+    decimals = max(0, -exponent + (half / 10.0**exponent < 2))
     while decimals < most and _hides(decimals, median, low, high):
         decimals += 1
     return min(decimals, most)
@@ -66,7 +68,7 @@ def value_texts(cell: "Cell", scale: float = 1.0) -> tuple[str, str]:
 
 
 def ratio_texts(cell: "Cell", *, inverse: bool = False) -> tuple[str, str]:
-    """(ratio, "[low, high]") of a cell; *inverse* gives baseline over fabric. At least 2 decimals below 3, 1 below 30."""
+    """(ratio, "[low, high]") of a cell, at least 2 decimals below 3 and 1 below 30; *inverse*: baseline over fabric."""
     ratio, low, high = cell.ratio, cell.ratio_low, cell.ratio_high
     if ratio is None:
         return "", ""
@@ -80,6 +82,15 @@ def ratio_texts(cell: "Cell", *, inverse: bool = False) -> tuple[str, str]:
     while decimals < 9 and (_hides(decimals, ratio, low, high) or _prints_one(decimals, low, high)):
         decimals += 1
     return fixed(ratio, decimals), f"[{fixed(low, decimals)}, {fixed(high, decimals)}]"
+
+
+def shown_ratio(cell: "Cell") -> tuple[str, str]:
+    """(ratio, "[low, high]") as tables print it: a slower fabric as a fraction, with the factor that sentences name."""
+    if cell.verdict != SLOWER:
+        return ratio_texts(cell)
+    value, interval = ratio_texts(cell, inverse=True)
+    low, _, high = interval.strip("[]").partition(", ")
+    return f"1/{value}", f"[1/{high}, 1/{low}]"
 
 
 def _prints_one(decimals: int, low: float, high: float) -> bool:
@@ -115,3 +126,47 @@ def th(text: str, kind: str = "num", span: int = 1) -> str:
     """A head cell; *text* is escaped."""
     extra = f' colspan="{span}"' if span > 1 else ""
     return f'<th class="{kind}" scope="col"{extra}>{escape(text)}</th>'
+
+
+def comparison_lines(c: "Comparison") -> list[str]:
+    """A comparison for a terminal: one block a measurand, one line a size; ``~`` where no difference is shown."""
+    out: list[str] = []
+    for table in c.tables:
+        out += [_subject_text(table), *_aligned(_comparison_rows(c, table)), ""]
+    out.append("~ no difference shown; ? too few runs for an interval; ratio: times as fast as the baseline")
+    return out
+
+
+def _subject_text(table: "Table") -> str:
+    s = table.subject
+    if s.tests:
+        return f"{s.kind}: " + ", ".join(f"{f} {t}" for f, t in s.tests)
+    words = (
+        [s.operation, s.dtype, s.redop, s.placement, f"{s.ranks} ranks"]
+        if s.kind == "collective"
+        else [s.test, s.connection, s.memory]
+    )
+    return ", ".join(str(w) for w in words if w)
+
+
+def _comparison_rows(c: "Comparison", table: "Table") -> list[list[str]]:
+    unit = "us" if table.subject.lower_is_better else "Gb/s"
+    rows = [["size", *(f"{f} {unit}" for f in table.fabrics), *(f"{f} ratio" for f in table.others)]]
+    for size in (s for s in table.sizes if sum(table.cell(f, s) is not None for f in table.fabrics) > 1):
+        cells = [table.cell(f, size) for f in table.fabrics]
+        ratios = [table.cell(f, size) for f in table.others]
+        name = str(size) if size is not None else "stream"
+        rows.append([name, *(" ".join(value_texts(x)) if x else "-" for x in cells), *(_ratio_mark(x) for x in ratios)])
+    return rows
+
+
+def _ratio_mark(x: "Cell | None") -> str:
+    if x is None or x.ratio is None:
+        return "-"
+    mark = {"no difference shown": "~ ", "too few runs": "? "}.get(x.verdict, "")
+    return mark + " ".join(ratio_texts(x)).strip()
+
+
+def _aligned(rows: list[list[str]]) -> list[str]:
+    widths = [max(len(r[i]) for r in rows) for i in range(len(rows[0]))]
+    return ["  ".join(text.rjust(w) for text, w in zip(r, widths, strict=True)).rstrip() for r in rows]

@@ -5,13 +5,16 @@ runs". Every sentence goes through one message catalogue, so that a language is 
 """
 
 import gettext
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from rdmalab.compare import FASTER, MIN_RUNS, NO_DIFFERENCE, SLOWER, TOO_FEW
+from rdmalab.compare import FASTER, MIN_RUNS, NO_DIFFERENCE, NOT_MEASURED, SLOWER, TOO_FEW
 from rdmalab.errors import UsageError
-from rdmalab.tables import NBSP, fixed, number_text, ratio_texts, time_unit, value_texts
+from rdmalab.series import TEST_KEY
+from rdmalab.tables import NBSP, number_text, ratio_texts, time_unit, value_texts
 from rdmalab.units import size_text
 
 if TYPE_CHECKING:
@@ -19,9 +22,11 @@ if TYPE_CHECKING:
     from rdmalab.series import Subject
 
 LANGUAGES = ("en",)
+ABOVE_PCT = 100.2  # rounding of the printed numbers reaches no further
 
 _OPERATIONS = {
-    "all_reduce": "all-reduce", "all_gather": "all-gather", "reduce_scatter": "reduce-scatter", "alltoall": "all-to-all",
+    "all_reduce": "all-reduce", "all_gather": "all-gather", "reduce_scatter": "reduce-scatter",
+    "alltoall": "all-to-all",
     "alltoallv": "all-to-all-v", "sendrecv": "send-receive",
 }  # fmt: skip
 
@@ -44,7 +49,21 @@ class Words:
     def join(self, words: Iterable[str]) -> str:
         """``A``, ``A and B``, ``A, B and C``."""
         words = list(words)
-        return words[0] if len(words) == 1 else self._("{most} and {last}").format(most=", ".join(words[:-1]), last=words[-1])
+        return (
+            words[0]
+            if len(words) == 1
+            else self._("{most} and {last}").format(most=", ".join(words[:-1]), last=words[-1])
+        )
+
+    def sentence(self, text: str) -> str:
+        """A text with a capital at its beginning, unless the name of a fabric stands there."""
+        if any(text.startswith(self.label(f)) for f in self.c.labels):
+            return text
+        return text[:1].upper() + text[1:]
+
+    def count(self, runs: int) -> str:
+        """``1 run``, ``7 runs``."""
+        return (self._("{n} run") if runs == 1 else self._("{n} runs")).format(n=runs)
 
     def operation(self, s: "Subject") -> str:
         """The test as one says it: ``all-reduce``, ``ib_write_bw``, ``ib_write_lat against ucx_perftest tag_lat``."""
@@ -65,27 +84,65 @@ class Words:
     def subject_line(self, s: "Subject") -> str:
         """The conditions that all runs of a subject share."""
         if s.kind == "collective":
-            words = [self.operation(s).capitalize(), f"{s.dtype} {s.redop}" if s.redop else str(s.dtype)]
-            words.append(self._("out of place") if s.placement == "out_of_place" else self._("in place"))
-            where = self._("{n} ranks on {k} nodes") if s.nodes != 1 else self._("{n} ranks on {k} node")
-            words.append(where.format(n=s.ranks, k=s.nodes) if s.nodes else self._("{n} ranks").format(n=s.ranks))
-            return ", ".join(words)
+            return ", ".join(self._collective(s))
         words = [self.operation(s)]
         if s.latency_convention:
-            words.append(self._("one way (half the round trip)") if s.latency_convention == "one_way" else self._("full round trip"))
-        words += [w for w in (s.connection, f"{s.queue_pairs} QP" if s.queue_pairs else None, s.memory and f"{s.memory} memory") if w]
-        return ", ".join(words)
+            words.append(
+                self._("one way (half the round trip)")
+                if s.latency_convention == "one_way"
+                else self._("full round trip")
+            )
+        if s.bidirectional:
+            words.append(self._("both directions"))
+        return ", ".join([*words, *self._configuration(s)])
+
+    def _collective(self, s: "Subject") -> list[str]:
+        words = [self.sentence(self.operation(s)) if s.operation else self._("Unnamed collective")]
+        words.append(" ".join([s.dtype or self._("type not stated"), s.redop or ""]).strip())
+        if s.root is not None:
+            words.append(self._("root {n}").format(n=s.root))
+        if s.placement:
+            words.append(self._("out of place") if s.placement == "out_of_place" else self._("in place"))
+        where = self._("{n} ranks on {k} nodes") if s.nodes != 1 else self._("{n} ranks on {k} node")
+        words.append(
+            where.format(n=s.ranks, k=s.nodes) if s.nodes else self._("{n} ranks, nodes not stated").format(n=s.ranks)
+        )
+        if s.communicator_ranks:
+            words.append(self._("{n} ranks a communicator").format(n=s.communicator_ranks))
+        if s.aggregated_iterations:
+            words.append(self._("{n} operations an iteration").format(n=s.aggregated_iterations))
+        return [*words, s.tool] if s.tool not in (None, "nccl-tests") else words
+
+    def _configuration(self, s: "Subject") -> list[str]:
+        """How a point-to-point test was run, as far as its log says."""
+        words = [s.connection, f"{s.queue_pairs} QP" if s.queue_pairs else None]
+        words += [self._("{memory} memory").format(memory=s.memory) if s.memory else None, s.protocol]
+        if s.streams:
+            words.append((self._("{n} stream") if s.streams == 1 else self._("{n} streams")).format(n=s.streams))
+        if s.reverse:
+            words.append(self._("sent by the server"))
+        if s.side == "server":
+            words.append(self._("printed by the server"))
+        return [w for w in words if w]
 
     def size(self, size_bytes: int | None) -> str:
         """A message size; a byte stream has none."""
         return size_text(size_bytes) if size_bytes is not None else self._("a byte stream")
 
-    def runs(self, table: "Table") -> str:
-        """``7 runs``, or ``7 runs (TCP: 5)`` where fabrics differ."""
-        counts = {f: max((c.n for c in table.of(f)), default=0) for f in table.fabrics}
-        most = max(counts.values())
-        less = [f"{self.label(f)}: {n}" for f, n in counts.items() if n != most]
-        return self._("{n} runs").format(n=most) + (f" ({', '.join(less)})" if less else "")
+    def runs(self, table: "Table", sizes: "Sequence[int | None] | None" = None) -> str:
+        """``7 runs``, ``7 runs (TCP: 5)`` where fabrics differ, ``1 to 8 runs`` where sizes (the common) do."""
+        wanted = table.common_sizes if sizes is None else sizes
+        spans = {}
+        for fabric in table.fabrics:
+            counts = [c.n for c in table.of(fabric) if c.size_bytes in wanted]
+            spans[fabric] = (min(counts, default=0), max(counts, default=0))
+        most = max(spans.values(), key=lambda span: (span[1], span[0]))
+        less = [f"{self.label(f)}: {self._span(*span)}" for f, span in spans.items() if span != most]
+        text = self.count(most[1]) if most[0] == most[1] else self._("{span} runs").format(span=self._span(*most))
+        return text + (f" ({', '.join(less)})" if less else "")
+
+    def _span(self, low: int, high: int) -> str:
+        return str(low) if low == high else self._("{low} to {high}").format(low=low, high=high)
 
     # -- verdicts -------------------------------------------------------------------------------------------------
 
@@ -96,56 +153,68 @@ class Words:
         A slower fabric is told from the baseline's side, so that every factor is above 1. *again* leaves out the
         baseline's name where the clause before has just said it.
         """
-        parts: dict[str, list[Cell]] = {}
+        parts: dict[str, list[Cell]] = defaultdict(list)
         for fabric in table.others:
             if cell := table.cell(fabric, size_bytes):
-                parts.setdefault(cell.verdict, []).append(cell)
+                parts[cell.verdict].append(cell)
         base, where = self.label(table.baseline), self.size(size_bytes)
-        said = [self._faster(found, base, where, again=again)] if (found := parts.get(FASTER)) else []
-        said += [
-            self._("{base} is {ratio} times as fast as {fabric} at {size}").format(
-                base=base, ratio=ratio_texts(x, inverse=True)[0], fabric=self.label(x.fabric), size=where
+        said = [self._factors(parts[FASTER], base, where, again=again)] if parts[FASTER] else []
+        if slower := parts[SLOWER]:
+            said.append(
+                self._("{base} is {ratios} times as fast as {fabrics} at {size}").format(
+                    base=base,
+                    ratios=self.join(ratio_texts(x, inverse=True)[0] for x in slower),
+                    fabrics=self._names(slower),
+                    size=where,
+                )
             )
-            for x in parts.get(SLOWER, ())
-        ]
-        if found := parts.get(NO_DIFFERENCE):
-            names = self.join(self.label(x.fabric) for x in found)
-            template = self._("no difference is shown for {fabrics}") if said and again else (
-                self._("no difference is shown between {fabrics} and {base} at {size}")
-            )  # fmt: skip
-            said.append(template.format(base=base, fabrics=names, size=where))
-        if (found := parts.get(TOO_FEW)) and not said:
-            least = min([x.n for x in found] + [x.n for x in table.of(table.baseline) if x.size_bytes == size_bytes])
-            template = self._("{n} runs at {size}: no interval, nothing is ranked") if least != 1 else (
-                self._("one run at {size}: no interval, nothing is ranked")
-            )  # fmt: skip
-            said.append(template.format(n=least, size=where))
+        short = bool(said and again)
+        rest = {
+            NO_DIFFERENCE: self._("no difference is shown for {fabrics}") if short else self._(
+                "no difference is shown between {fabrics} and {base} at {size}"),
+            TOO_FEW: self._("too few runs to rank {fabrics}") if short else self._("too few runs to rank {fabrics} "
+                "against {base} at {size}"),
+            NOT_MEASURED: self._("a value of 0 gives no ratio for {fabrics} at {size}"),
+        }  # fmt: skip
+        said += [t.format(base=base, fabrics=self._names(parts[v]), size=where) for v, t in rest.items() if parts[v]]
+        if missing := [f for f in table.others if not table.cell(f, size_bytes)]:
+            said.append(
+                self._("{size} is not measured on {fabrics}").format(
+                    size=where, fabrics=self.join(map(self.label, missing))
+                )
+            )
         return self._(", ").join(said) if again else "; ".join(said)
 
-    def _faster(self, found: "list[Cell]", base: str, where: str, *, again: bool) -> str:
-        if len(found) > 2:
-            names, ratios = self._("{n} fabrics").format(n=len(found)), self._range(found)
-        else:
-            names, ratios = self.join(self.label(x.fabric) for x in found), self.join(ratio_texts(x)[0] for x in found)
+    def _names(self, cells: "Iterable[Cell]") -> str:
+        return self.join(self.label(x.fabric) for x in cells)
+
+    def _factors(self, found: "list[Cell]", base: str, where: str, *, again: bool) -> str:
         template = {
             (False, 1): self._("{fabrics} is {ratios} times as fast as {base} at {size}"),
             (False, 2): self._("{fabrics} are {ratios} times as fast as {base} at {size}"),
             (True, 1): self._("at {size} {fabrics} is {ratios} times as fast"),
             (True, 2): self._("at {size} {fabrics} are {ratios} times as fast"),
         }[again, min(2, len(found))]
-        return template.format(fabrics=names, ratios=ratios, base=base, size=where)
+        ratios = self.join(ratio_texts(x)[0] for x in found)
+        return template.format(fabrics=self._names(found), ratios=ratios, base=base, size=where)
 
     @cached_property
     def verdict(self) -> list[str]:
         """The clauses of the cover: the headline's smallest and largest size, or its one size and the next test's."""
         table = self.c.headline
-        clauses = [self.at(table, table.common_sizes[0])]
-        if len(table.common_sizes) > 1:
-            clauses.append(self.at(table, table.common_sizes[-1], again=True))
+        first, last = table.common_sizes[0], table.common_sizes[-1]
+        clauses = [self.at(table, first)]
+        if first != last:
+            clauses.append(self.at(table, last, again=True))
         elif second := self.second:
-            clauses.append(self.at(second, second.common_sizes[-1]))
-        clauses = [x for x in clauses if x]
-        clauses[0] = clauses[0][:1].upper() + clauses[0][1:]
+            template = self._("{quantity}: {clause}")
+            clauses = [
+                template.format(quantity=self.quantity(t.subject), clause=self.at(t, size))
+                for t, size in ((table, first), (second, second.common_sizes[-1]))
+            ]
+        clauses[0] = self.sentence(clauses[0])
+        if first == last:
+            return [f"{x}." for x in clauses]
         return [x + (";" if i < len(clauses) - 1 else ".") for i, x in enumerate(clauses)]
 
     @cached_property
@@ -155,59 +224,101 @@ class Words:
         return self.c.first(kinds[self.c.headline.subject.kind])
 
     def lead(self) -> str:
-        """The lines under the verdict: the exact conditions, and what the first number is."""
+        """The lines under the verdict: the exact conditions of its clauses, and what a factor is."""
         table = self.c.headline
-        text = f"{self.subject_line(table.subject)}. "
         if table.subject.kind == "collective":
-            text += self._("A factor is the ratio of times of one {operation}: medians of {runs}.").format(
+            factor = self._("A factor is a ratio of times of one {operation}, from {runs}.").format(
                 operation=self.operation(table.subject), runs=self.runs(table)
             )
         else:
-            text += self._("{quantity}; a factor above 1 is in favour of the first named; medians of {runs}.").format(
+            factor = self._("{quantity}; a factor is in favour of the first named, from {runs}.").format(
                 quantity=self.quantity(table.subject), runs=self.runs(table)
             )
-        if table.subject.tests:
-            text += " " + self.named_tests(table)
-        return text
+        parts = [f"{self.subject_line(table.subject)}.", factor]
+        shown = [table]
+        if len(table.common_sizes) == 1 and (second := self.second):
+            shown.append(second)
+            parts.append(
+                self._("{quantity}: {subject}, from {runs}.").format(
+                    quantity=self.quantity(second.subject),
+                    subject=self.subject_line(second.subject),
+                    runs=self.runs(second),
+                )
+            )
+        return " ".join([*parts, *(self.named_tests(t) for t in shown if t.subject.tests)])
 
     def named_tests(self, table: "Table") -> str:
         """Which test stands for which fabric, where they are not the same one."""
-        pairs = [f"{self.label(f)}: {t}" for f, t in table.subject.tests]
+        pairs = [f"{self.label(f)}: {self._test(table, f, t)}" for f, t in table.subject.tests if f in table.fabrics]
         text = self._("Unlike tools, declared to measure the same: {pairs}.").format(pairs="; ".join(pairs))
-        streams = [self.label(f) for f in table.streams]
-        if streams:
-            text += " " + self._("{fabrics}: a byte stream without a message size, set beside this size by declaration.").format(
-                fabrics=self.join(streams)
-            )
+        for fabric in table.streams:
+            text += " " + self._(
+                "{fabric}: the test states no message size; the campaign file sets it beside {size}."
+            ).format(fabric=self.label(fabric), size=self.size(table.of(fabric)[0].size_bytes))
         return text
+
+    def _test(self, table: "Table", fabric: str, test: str) -> str:
+        """A test with the configuration that its runs share."""
+        row = table.points.filter(table.points["fabric"] == fabric).row(0, named=True)
+        subject = replace(table.subject, **{k: row[k] for k in TEST_KEY})
+        how = ", ".join(self._configuration(subject))
+        return f"{test} ({how})" if how else test
 
     def title(self, table: "Table") -> str:
         """A finding over the range of sizes: where a fabric is faster, slower, or not shown to differ."""
-        if all(x.verdict in (TOO_FEW, "baseline", "not measured") for x in table.cells):
-            return self._("Too few runs to rank: {runs}, and an interval needs {least}").format(runs=self.runs(table), least=MIN_RUNS)
-        sentences: list[str] = []
-        for fabric in table.others:
-            if len(sentences) < 2 and (sentence := self._range_sentence(table, fabric, again=bool(sentences))):
-                sentences.append(sentence)
-        return self._("; ").join(sentences)
-
-    def _range_sentence(self, table: "Table", fabric: str, *, again: bool = False) -> str:
-        """One fabric against the baseline over all sizes; *again* leaves out the baseline that was just named."""
-        cells = [x for x in table.of(fabric) if x.verdict in (FASTER, SLOWER, NO_DIFFERENCE)]
-        if not cells:
-            return ""
-        name, base = self.label(fabric), self.label(table.baseline)
-        kinds = {x.verdict for x in cells}
-        if kinds == {NO_DIFFERENCE}:
-            return self._("{fabric} and {base}: no difference shown").format(fabric=name, base=base)
-        if kinds == {FASTER}:
-            template = self._("{fabric} is {range} times as fast") if again else self._("{fabric} is {range} times as fast as {base}")
-            return template.format(fabric=name, base=base, range=self._range(cells))
-        if kinds == {SLOWER}:
-            return self._("{base} is faster: {range} times as fast as {fabric}").format(
-                fabric=name, base=base, range=self._range(cells, inverse=True)
+        if not any(x.verdict in (FASTER, SLOWER, NO_DIFFERENCE) for x in table.cells):
+            return self._("Too few runs to rank: {runs}, and an interval needs {least}").format(
+                runs=self.runs(table), least=MIN_RUNS
             )
-        return self._mixed_sentence(name, base, cells)
+        base, groups = self.label(table.baseline), self._by_verdict(table)
+        uniform = [
+            self._uniform(verdict, cells, base, again=i > 0)
+            for i, (verdict, cells) in enumerate(groups.items())
+            if verdict
+        ]
+        changing = _by_fabric(groups.get("", []))
+        if len(changing) > 2:
+            names = self.join(self.label(f) for f in changing)
+            return "; ".join(
+                [
+                    *uniform,
+                    self._("{fabrics} against {base}: the verdict changes with the size").format(
+                        fabrics=names, base=base
+                    ),
+                ]
+            )
+        return "; ".join(
+            [*uniform, *(self._mixed_sentence(self.label(f), base, cells) for f, cells in changing.items())]
+        )
+
+    def _by_verdict(self, table: "Table") -> "dict[str, list[Cell]]":
+        """Verdict → the cells of fabrics that have it at every size; "" → those of fabrics whose verdict changes."""
+        out: dict[str, list[Cell]] = defaultdict(list)
+        for fabric in table.others:
+            cells = [x for x in table.of(fabric) if x.ratio is not None]
+            kinds = {x.verdict for x in cells}
+            out[kinds.pop() if len(kinds) == 1 else ""] += cells
+        return {v: out[v] for v in (FASTER, SLOWER, NO_DIFFERENCE, TOO_FEW, "") if v in out}
+
+    def _uniform(self, verdict: str, cells: "list[Cell]", base: str, *, again: bool) -> str:
+        """Fabrics whose verdict is the same at all sizes; *again* leaves out the baseline that was just named."""
+        fabrics = list(_by_fabric(cells))
+        one = len(fabrics) == 1
+        if verdict == FASTER:
+            template = (
+                self._("{fabrics} is {range} times as fast as {base}")
+                if one
+                else self._("{fabrics} are {range} times as fast as {base}")
+            )
+        else:
+            template = {
+                SLOWER: self._("{base} is faster: {range} times as fast as {fabrics}"),
+                NO_DIFFERENCE: self._("no difference is shown for {fabrics}") if again else self._("no difference is "
+                    "shown between {fabrics} and {base}"),
+                TOO_FEW: self._("too few runs to rank {fabrics}"),
+            }[verdict]  # fmt: skip
+        told = self._range(cells, inverse=verdict == SLOWER) if verdict in (FASTER, SLOWER) else ""
+        return template.format(fabrics=self.join(map(self.label, fabrics)), base=base, range=told)
 
     def _mixed_sentence(self, name: str, base: str, cells: "list[Cell]") -> str:
         """Verdicts change along the sizes: say up to where the first holds, and what comes behind it."""
@@ -215,68 +326,111 @@ class Words:
         change = next(i for i, x in enumerate(cells) if x.verdict != first)
         head, tail = cells[:change], cells[change:]
         if len({x.verdict for x in tail}) > 1:
-            counts = {v: sum(x.verdict == v for x in cells) for v in (FASTER, SLOWER, NO_DIFFERENCE)}
-            return self._("{fabric} against {base}, sizes: {faster} faster, {slower} slower, {none} with no difference shown").format(
-                fabric=name, base=base, faster=counts[FASTER], slower=counts[SLOWER], none=counts[NO_DIFFERENCE]
-            )
-        size = self.size(head[-1].size_bytes)
-        words = {
-            FASTER: self._("{fabric} is faster than {base} up to {size}"),
-            SLOWER: self._("{fabric} is slower than {base} up to {size}"),
-            NO_DIFFERENCE: self._("{fabric} is not shown to differ from {base} up to {size}"),
-        }[first].format(fabric=name, base=base, size=size)
-        then = {
-            FASTER: self._("faster above"), SLOWER: self._("slower above"), NO_DIFFERENCE: self._("no difference shown above")
-        }[tail[-1].verdict]  # fmt: skip
-        return f"{words}, {then}"
+            return self._counted(name, base, cells)
+        pairs = {
+            (FASTER, SLOWER): self._("{fabric} is faster than {base} up to {size}, slower above"),
+            (FASTER, NO_DIFFERENCE): self._("{fabric} is faster than {base} up to {size}, no difference shown above"),
+            (FASTER, TOO_FEW): self._("{fabric} is faster than {base} up to {size}, too few runs above"),
+            (SLOWER, FASTER): self._("{fabric} is slower than {base} up to {size}, faster above"),
+            (SLOWER, NO_DIFFERENCE): self._("{fabric} is slower than {base} up to {size}, no difference shown above"),
+            (SLOWER, TOO_FEW): self._("{fabric} is slower than {base} up to {size}, too few runs above"),
+            (NO_DIFFERENCE, FASTER): self._("{fabric} is not shown to differ from {base} up to {size}, faster above"),
+            (NO_DIFFERENCE, SLOWER): self._("{fabric} is not shown to differ from {base} up to {size}, slower above"),
+            (NO_DIFFERENCE, TOO_FEW): self._(
+                "{fabric} is not shown to differ from {base} up to {size}, too few runs above"
+            ),
+            (TOO_FEW, FASTER): self._("{fabric} against {base}: too few runs up to {size}, faster above"),
+            (TOO_FEW, SLOWER): self._("{fabric} against {base}: too few runs up to {size}, slower above"),
+            (TOO_FEW, NO_DIFFERENCE): self._(
+                "{fabric} against {base}: too few runs up to {size}, no difference shown above"
+            ),
+        }
+        return pairs[first, tail[0].verdict].format(fabric=name, base=base, size=self.size(head[-1].size_bytes))
+
+    def _counted(self, name: str, base: str, cells: "list[Cell]") -> str:
+        """A fabric whose verdict changes more than once: at how many sizes which one holds."""
+        templates = {
+            FASTER: self._("faster at {n}"), SLOWER: self._("slower at {n}"),
+            NO_DIFFERENCE: self._("no difference shown at {n}"), TOO_FEW: self._("too few runs at {n}"),
+        }  # fmt: skip
+        counts = {v: sum(x.verdict == v for x in cells) for v in templates}
+        parts = self._(", ").join(templates[v].format(n=n) for v, n in counts.items() if n)
+        return self._("{fabric} against {base}, of {all} sizes: {parts}").format(
+            fabric=name, base=base, all=len(cells), parts=parts
+        )
 
     def _range(self, cells: "list[Cell]", *, inverse: bool = False) -> str:
-        ordered = sorted(cells, key=lambda x: x.ratio or 0, reverse=inverse)
-        low, high = ratio_texts(ordered[0], inverse=inverse)[0], ratio_texts(ordered[-1], inverse=inverse)[0]
-        return low if low == high else self._("{low} to {high}").format(low=low, high=high)
+        low, high = _extremes(cells)
+        texts = [ratio_texts(x, inverse=inverse)[0] for x in ((high, low) if inverse else (low, high))]
+        return texts[0] if texts[0] == texts[1] else self._("{low} to {high}").format(low=texts[0], high=texts[1])
+
+    def told_sizes(self, table: "Table") -> "list[int | None]":
+        """The sizes that the title and the readings speak of: tables and charts beside them must print these."""
+        sizes = [table.compared_sizes[0], table.compared_sizes[-1], table.common_sizes[0], table.common_sizes[-1]]
+        for verdict, cells in self._by_verdict(table).items():
+            if verdict in (FASTER, SLOWER):
+                sizes += [x.size_bytes for x in _extremes(cells)]
+            if not verdict:
+                sizes += [c[-1].size_bytes for c in map(_head, _by_fabric(cells).values())]
+        return [s for s in table.compared_sizes if s in sizes]
 
     def throughput_title(self, table: "Table") -> str:
         """What each fabric moves at the largest size."""
-        size = table.common_sizes[-1]
-        unit = "GB/s" if table.subject.kind == "collective" else "Gb/s"
+        collective = table.subject.kind == "collective"
+        size, unit = table.common_sizes[-1], "GB/s" if collective else "Gb/s"
         parts = []
         for fabric in table.fabrics:
             cell = table.cell(fabric, size)
-            shown = (cell.busbw if table.subject.kind == "collective" else cell) if cell else None
-            if shown:
-                parts.append(f"{self.label(fabric)} {value_texts(shown)[0]}{NBSP}{unit}")
-        what = self._("bus bandwidth") if table.subject.kind == "collective" else self._("bandwidth")
-        return self._("{what} at {size}: {parts}").format(what=what.capitalize(), size=self.size(size), parts=", ".join(parts))
+            shown = (cell.busbw if collective else cell) if cell else None
+            template = self._("{fabric} {value}") if shown else self._("{fabric} not measured")
+            value = f"{value_texts(shown)[0]}{NBSP}{unit}" if shown else ""
+            parts.append(template.format(fabric=self.label(fabric), value=value))
+        template = self._("Bus bandwidth at {size}: {parts}") if collective else self._("Bandwidth at {size}: {parts}")
+        return template.format(size=self.size(size), parts=", ".join(parts))
 
     def utilization_title(self, table: "Table") -> str:
         """The share of the own limit at the largest size."""
         size = table.common_sizes[-1]
-        parts = [
-            f"{self.label(f)} {fixed(x.utilization.median, 0)}{NBSP}%"
-            for f in table.fabrics
-            if (x := table.cell(f, size)) and x.utilization
-        ]
-        return self._("Of their own limits at {size}: {parts}").format(size=self.size(size), parts=", ".join(parts))
+        return self._("Of their own limits at {size}: {parts}").format(
+            size=self.size(size), parts=self.shares(table, size)
+        )
+
+    def shares(self, table: "Table", size_bytes: int | None) -> str:
+        """``TCP 47 %, RoCEv2 50 %``: the use of each own limit at one size."""
+        parts = []
+        for fabric in table.fabrics:
+            cell = table.cell(fabric, size_bytes)
+            value = f"{value_texts(cell.utilization)[0]}{NBSP}%" if cell and cell.utilization else ""
+            template = self._("{fabric} {value}") if value else self._("{fabric} not known")
+            parts.append(template.format(fabric=self.label(fabric), value=value))
+        return ", ".join(parts)
 
     def reading(self, table: "Table", size_bytes: int | None) -> str:
         """One size in full sentences, for the columns under a chart."""
-        text = self.at(table, size_bytes)
-        return text[:1].upper() + text[1:] + "."
+        return self.sentence(self.at(table, size_bytes)) + "."
 
     def short_reading(self, table: "Table", size_bytes: int | None) -> str:
         """One size in few words, for a row of the summary."""
         templates = {
-            FASTER: self._("{fabric}: {ratio} times as fast."), SLOWER: self._("{base} is {inverse} times as fast as {fabric}."),
-            NO_DIFFERENCE: self._("{fabric}: no difference shown."), TOO_FEW: self._("{fabric}: {n} runs, not ranked."),
+            FASTER: self._("{fabric}: {ratio} times as fast."),
+            SLOWER: self._("{base} is {inverse} times as fast as {fabric}."),
+            NO_DIFFERENCE: self._("{fabric}: no difference shown."),
+            NOT_MEASURED: self._("{fabric}: a value of 0 gives no ratio."),
+            TOO_FEW: self._("{fabric}: {runs} against {others}, not ranked."),
         }  # fmt: skip
-        cells = [x for f in table.others if (x := table.cell(f, size_bytes)) and x.verdict in templates]
-        return " ".join(
-            templates[x.verdict].format(
-                fabric=self.label(x.fabric), base=self.label(table.baseline), ratio=ratio_texts(x)[0],
-                inverse=ratio_texts(x, inverse=True)[0], n=x.n,
-            )
-            for x in cells
-        )  # fmt: skip
+        base = table.cell(table.baseline, size_bytes)
+        said = []
+        for fabric in table.others:
+            if (x := table.cell(fabric, size_bytes)) is None:
+                said.append(self._("{fabric}: not measured.").format(fabric=self.label(fabric)))
+                continue
+            said.append(
+                templates[x.verdict].format(
+                    fabric=self.label(fabric), base=self.label(table.baseline), ratio=ratio_texts(x)[0],
+                    inverse=ratio_texts(x, inverse=True)[0], runs=self.count(x.n), others=base.n if base else 0,
+                )
+            )  # fmt: skip
+        return " ".join(said)
 
     # -- what limits, what differs, what is missing ----------------------------------------------------------------
 
@@ -291,56 +445,154 @@ class Words:
                 unit = "GB/s" if table.subject.kind == "collective" else "Gb/s"
                 out.append(f"{self.label(fabric)}: {number_text(shown, 4)}{NBSP}{unit} = {cells[0].limit_formula}")
             else:
-                missing = next((x.limit_missing for x in cells if x.limit_missing), self._("the runs have different limits"))
-                out.append(self._("{fabric}: no limit known ({missing})").format(fabric=self.label(fabric), missing=missing))
+                missing = next(
+                    (x.limit_missing for x in cells if x.limit_missing), self._("the runs have different limits")
+                )
+                out.append(
+                    self._("{fabric}: no limit known ({missing})").format(fabric=self.label(fabric), missing=missing)
+                )
         return out
 
     def above_limit(self, table: "Table") -> list[str]:
         """One warning for every fabric that exceeds its limit: it is never printed without a word."""
         out = []
         for fabric in table.fabrics:
-            over = [x for x in table.of(fabric) if x.utilization and x.utilization.median > 100.2]
+            over = [
+                (x.utilization, x.size_bytes)
+                for x in table.of(fabric)
+                if x.utilization and x.utilization.median > ABOVE_PCT
+            ]
             if over:
-                worst = max(over, key=lambda x: x.utilization.median if x.utilization else 0)
+                share, size = max(over, key=lambda pair: pair[0].median)
                 out.append(
                     self._(
-                        "{fabric} stands above its limit at {size} ({percent} %): the link rate, the ports or the domain in "
-                        "the campaign file are wrong, or part of the traffic did not cross this link."
-                    ).format(fabric=self.label(fabric), size=self.size(worst.size_bytes), percent=fixed(worst.utilization.median, 1))  # type: ignore[union-attr]
+                        "{fabric} stands above its limit in {operation} at {size} ({percent} %): the link rate, the "
+                        "ports or the "
+                        "domain in the campaign file are wrong, or part of the traffic did not cross this link."
+                    ).format(
+                        fabric=self.label(fabric),
+                        operation=self.operation(table.subject),
+                        size=self.size(size),
+                        percent=value_texts(share)[0],
+                    )
                 )
         return out
 
     def residue(self, table: "Table") -> str:
         """What differs inside the selection besides the fabric."""
         names = {
-            "gpu_model": self._("GPU"), "library_version": self._("library version"), "tool_version": self._("tool version"),
-            "device": self._("device"), "mtu_bytes": "MTU", "run_iterations": self._("iterations"), "hosts": self._("hosts"),
+            "gpu_model": self._("GPU"), "library_version": self._("library version"),
+            "tool_version": self._("tool version"),
+            "device": self._("device"), "mtu_bytes": "MTU", "run_iterations": self._("iterations"),
+            "hosts": self._("hosts"),
             "warmup_iterations": self._("warm-up iterations"), "connection": self._("connection"),
-            "queue_pairs": self._("queue pairs"), "streams": self._("streams"), "iterations": self._("iterations per row"),
+            "queue_pairs": self._("queue pairs"), "streams": self._("streams"),
+            "iterations": self._("iterations per row"),
+            "gid_index": self._("GID index"), "transport_gdr": self._("GPUDirect RDMA"),
+            "duration_s": self._("duration in s"),
+            "algorithm": self._("algorithm"), "nccl_protocol": self._("protocol of the collective"),
         }  # fmt: skip
+        tests = dict(table.subject.tests)
         parts = []
-        for name, by_fabric in table.residue.items():
-            if table.subject.tests:  # unlike tools state unlike things: only what varies on one side counts
-                by_fabric = {f: v for f, v in by_fabric.items() if len(v) > 1}
-                if not by_fabric:
-                    continue
-            values = "; ".join(f"{self.label(f)} {_values(v, self._('not stated'))}" for f, v in by_fabric.items())
-            parts.append(f"{names[name]} ({values})")
+        for name, stated in table.residue.items():
+            ordered = {f: stated[f] for f in table.fabrics if f in stated}
+            by_fabric = _comparable(ordered, tests) if tests else ordered
+            if by_fabric:
+                values = "; ".join(f"{self.label(f)} {_values(v, self._('not stated'))}" for f, v in by_fabric.items())
+                parts.append(f"{names[name]} ({values})")
         if not parts:
             return self._("Nothing else that the logs state.")
         return self._("Besides the fabric: {parts}.").format(parts="; ".join(parts))
 
-    def refusal(self, refusal: "Refusal") -> tuple[str, str, str]:
-        """(what, why, what closes it) of something that could not be compared."""
-        tests = list(dict.fromkeys(self.operation(s) for s in refusal.subjects))
-        shown = self.join(tests if len(tests) <= 6 else [*tests[:5], self._("{n} more").format(n=len(tests) - 5)])
-        have = self.join(self.label(f) for f in refusal.fabrics)
-        if refusal.reason == "no_common_size":
-            return shown, self._("No message size is shared by {have}.").format(have=have), self._("the same sizes on both.")
-        lack = self.join(self.label(f) for f in refusal.missing)
-        why = self._("In this configuration measured on {have} only.").format(have=have)
-        closes = self._("{n} runs of the same test on {lack}.").format(n=MIN_RUNS, lack=lack)
-        return shown, why, closes
+    def refusal(self, refusal: "Refusal", *, full: bool = False) -> tuple[str, str, str]:
+        """(what, why, what closes it) of something that could not be compared; *full* names every configuration."""
+        named = self.subject_line if full or len(refusal.subjects) < 4 else self.operation
+        tests = list(dict.fromkeys(named(s) or self._("unnamed collective") for s in refusal.subjects))
+        shown = "; ".join(
+            tests if full or len(tests) <= 6 else [*tests[:5], self._("{n} more").format(n=len(tests) - 5)]
+        )
+        if refusal.reason == "sizes":
+            shown = self._("{tests}: {sizes}").format(tests=shown, sizes=self._sizes(refusal.sizes))
+        have, lack = self.join(map(self.label, refusal.fabrics)), self.join(map(self.label, refusal.missing))
+        why, closes = self._reasons()[refusal.reason]
+        return f"{shown}.", why.format(have=have), closes.format(n=MIN_RUNS, lack=lack)
+
+    def _sizes(self, sizes: "Sequence[int | None]") -> str:
+        if len(sizes) == 1:
+            return self.size(sizes[0])
+        return self._("{n} sizes from {low} to {high}").format(
+            n=len(sizes), low=self.size(sizes[0]), high=self.size(sizes[-1])
+        )
+
+    def _reasons(self) -> dict[str, tuple[str, str]]:
+        """Reason → (why, what closes it)."""
+        return {
+            "one_fabric": (self._("In this configuration measured on {have} only."), self._("{n} runs of the same "
+            "test on {lack}.")),
+            "no_common_size": (self._("No message size is shared by {have}."), self._("the same sizes on both.")),
+            "sizes": (self._("At these sizes measured on {have} only."), self._("{n} runs at the same sizes on "
+            "{lack}.")),
+            "zero": (self._("A value of 0 was printed on {have}, which gives no ratio."), self._("longer runs, or "
+            "more printed digits.")),
+            "no_value": (
+                self._("The logs of {have} print no value that is compared."),
+                self._("logs that print the time, the median latency or the average bandwidth."),
+            ),
+            "operation": (self._("The logs of {have} do not say which collective it is."), self._("operation in "
+            "[[facts]] of rdmalab.toml.")),
+            "test": (self._("The logs of {have} do not say which test it is."), self._("program in [[facts]] of "
+            "rdmalab.toml.")),
+            "convention": (
+                self._("The logs of {have} do not say whether one way or the round trip was measured."),
+                self._("latency_convention in [[facts]] of rdmalab.toml."),
+            ),
+            "clash": (
+                self._("Declared to measure the same, but one test prints one way, the other the round trip ({have})."),
+                self._("tests of the same convention."),
+            ),
+        }  # fmt: skip
+
+    def selection(self) -> list[str]:
+        """What the parameters and the campaign left out of this comparison, one sentence each."""
+        out = []
+        if filters := self.c.selection.filters:
+            told = ", ".join(f"{k} = {v}" for k, v in filters.items())
+            out.append(self._("Only measurements with {filters} were selected.").format(filters=told))
+        for label, runs in self.c.elsewhere.items():
+            template = (
+                self._("{fabric}: {runs} of this campaign, not in this comparison.")
+                if runs
+                else self._("{fabric}: no run in this campaign.")
+            )
+            out.append(template.format(fabric=label, runs=self.count(runs)))
+        return out
+
+
+def _by_fabric(cells: "Iterable[Cell]") -> "dict[str, list[Cell]]":
+    out: dict[str, list[Cell]] = defaultdict(list)
+    for x in cells:
+        out[x.fabric].append(x)
+    return dict(out)
+
+
+def _head(cells: "list[Cell]") -> "list[Cell]":
+    """The cells before the verdict changes for the first time."""
+    return cells[: next(i for i, x in enumerate(cells) if x.verdict != cells[0].verdict)]
+
+
+def _extremes(cells: "list[Cell]") -> "tuple[Cell, Cell]":
+    """The cells with the smallest and the largest ratio."""
+    return min(cells, key=lambda x: x.ratio or 0), max(cells, key=lambda x: x.ratio or 0)
+
+
+def _comparable(by_fabric: dict[str, list[Any]], tests: dict[str, str]) -> dict[str, list[Any]]:
+    """Unlike tools state unlike things: only what varies on one side, or between fabrics with the same test, counts."""
+
+    def differs(fabric: str) -> bool:
+        same = [v for f, v in by_fabric.items() if tests.get(f) == tests.get(fabric)]
+        return len(by_fabric[fabric]) > 1 or any(v != same[0] for v in same)
+
+    return {f: v for f, v in by_fabric.items() if differs(f)}
 
 
 def _values(values: list[Any], none: str) -> str:

@@ -22,6 +22,7 @@ from rdmalab.sources import Text
 
 NAME = "hccl-test"
 EXAMPLE = "8192              | 25.13          | 0.32598              | success"
+HINTS = (b"data_size(Bytes)", b"the minbytes is ", b"hccl interface return err", b"local rank_id ")
 SIGNATURE = re.compile(rb"data_size\(Bytes\)|the minbytes is \d|hccl interface return err|local rank_id \d")
 _ANCHOR = re.compile(r"the minbytes is \d|data_size\(Bytes\)")
 _START = re.compile(r"the minbytes is (\d+), *maxbytes is (\d+), *iters is (\d+), *warmup_iters is (\d+)")

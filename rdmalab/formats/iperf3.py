@@ -22,6 +22,7 @@ from rdmalab.sources import Text
 
 NAME = "iperf3"
 EXAMPLE = "[  5]   0.00-5.11   sec  43.7 MBytes  71.8 Mbits/sec                  receiver"
+HINTS = (b"iperf", b"Connecting to host ", b"Server listening on ", b"Interval")
 SIGNATURE = re.compile(
     rb'"version":\s*"iperf 3|Connecting to host [^\s,]+, port \d|Server listening on \d'
     rb"|iperf3?: (?:error|interrupt) - |\[ ID\](?:\[Role\])? Interval +Transfer +Bitrate"

@@ -20,6 +20,7 @@ from rdmalab.transport import Communicator, Device, Facts, Failure, Hop, judge
 
 NAME = "nccl-info"
 EXAMPLE = "node-a:2090:2648 [0] NCCL INFO Channel 00/0 : 8[0] -> 0[0] [receive] via NET/IB/4/GDRDMA"
+HINTS = (b"NCCL INFO ", b"NCCL WARN ")
 SIGNATURE = re.compile(rb"(?:^|[]>:)] ?|\.cc?:\d+ )NCCL (?:INFO|WARN) ", re.M)
 
 # Every line of interest begins a message in one of these ways or, torn or not from NCCL itself, holds one of the words.

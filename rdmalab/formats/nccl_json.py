@@ -20,6 +20,7 @@ from rdmalab.sources import Text
 
 NAME = "nccl-tests-json"
 EXAMPLE = '{"version":3,"start_time":"2026-01-02 03:04:05","args":[".\\/all_reduce_perf","-J","out.json"],"env":['
+HINTS = (b"start_time", b"average_bus_bandwid", b"aggregated_iterations")
 SIGNATURE = re.compile(rb'"start_time"\s*:\s*"[^"]*"\s*,\s*"args"|"average_bus_bandwid|"aggregated_iterations"\s*:')
 _START = re.compile(r'\{\s*"version"\s*:\s*\d+\s*,\s*"start_time"\s*:')
 _NO_NUMBER = re.compile(r'"(?:[^"\\]|\\.)*"|-?\b(?:inf|nan)\b')

@@ -24,6 +24,7 @@ from rdmalab.sources import Text
 
 NAME = "nccom-test"
 EXAMPLE = "   1024             256    fp32            10.0           0.10           0.09"
+HINTS = (b"nccom-test ", b"size(B)")
 SIGNATURE = re.compile(rb"nccom-test |size\(B\)[ \t]+count\(elems\)")
 _ANCHOR = re.compile(r"size\(B\) +count\(elems\)|Avg bus bandwidth:")
 _OPERATIONS = {

@@ -32,6 +32,10 @@ from rdmalab.sources import Text
 
 NAME = "perftest"
 EXAMPLE = " 65536      5000             111.72             111.71             0.213070"
+HINTS = (
+    b"#bytes", b"Test", b"Infiniband/RoCE device", b"Failed to negotiate parameters", b"Waiting for client to connect",
+    b"Unable to init the socket connection", b"Did not detect devices", b"for socket connection",
+)  # fmt: skip
 SIGNATURE = re.compile(
     rb"#bytes[ \t]+#|Test(?<=BW Test|cy Test|st Test|ng Test)|Infiniband/RoCE device|Failed to negotiate parameters"
     rb"|Waiting for client to connect|Unable to init the socket connection|Did not detect devices"

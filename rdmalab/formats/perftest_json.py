@@ -28,6 +28,7 @@ from rdmalab.sources import Text
 
 NAME = "perftest-json"
 EXAMPLE = '"results": {"MsgSize": 65536, "n_iterations": 5000, "BW_average": 32.32, "MsgRate": 0.061639}'
+HINTS = (b"test_info",)
 SIGNATURE = re.compile(rb'test_info"?[ \t]*:')
 
 _ANCHOR = re.compile(r'(?:\{[ \t]*)?"?test_info"?[ \t]*:')

@@ -26,6 +26,7 @@ from rdmalab.units import MIB_S_IN_GBIT_S
 
 NAME = "ucx-perftest"
 EXAMPLE = "Final:                 20000      4.798    41.639    48.530        0.18       0.16       24016       20606"
+HINTS = (b"# iterations |", b"_lat,avg_lat", b"| API:")
 SIGNATURE = re.compile(
     rb"\|\s*(?:Stage|Test)?\s*\| # iterations \| +[\d.]+%ile \||\| # iterations \| typical \|"
     rb"|iterations,(?:[\d.]+_percentile|typical)_lat,avg_lat|\| API: +(?:transport|protocol) layer +\|"
