@@ -130,7 +130,7 @@ def ucx(times_us: float, *, iterations: int = 1000) -> str:
         "+--------------+--------------+----------+---------+---------+----------+----------+-----------+-----------+",
         "|    Stage     | # iterations | 50.0%ile | average | overall |  average |  overall |  average  |  overall  |",
         "+--------------+--------------+----------+---------+---------+----------+----------+-----------+-----------+",
-        f"Final:         {iterations:10d}  {times_us:9.3f} {times_us:9.3f} {times_us:9.3f}        0.19       0.19        3080        3080",
+        f"Final:{iterations:22d}{times_us:11.3f}{times_us:10.3f}{times_us:10.3f}        0.19       0.19        3080        3080",
         "",
     ])  # fmt: skip
 
@@ -222,7 +222,7 @@ def comparison(
 ) -> Comparison:  # fmt: skip
     """A comparison of bare values, judged by the very code that judges a store."""
     names = list(order) or list(dict.fromkeys(f for _, values in parts for f, _ in values))
-    points = pl.concat([points_of(s, v, **how) for s, v in parts]).drop("row").with_row_index("row")
+    points = pl.concat([points_of(s, v, **how) for s, v in parts], how="vertical_relaxed").drop("row").with_row_index("row")
     tables = [t for s, frame in series.subjects(points) for t in compare._tables(s, frame, names)]
     tables.sort(key=lambda t: [t.subject == s for s, _ in parts], reverse=True)
     refusals = compare._refusals(points, tables, names, set())

@@ -142,7 +142,11 @@ def _read(sessions: list[_Session], line: Line) -> None:
 def _begins(text: str, last: _Session | None) -> bool:
     """Whether a line is the first of an invocation: each key stands once in one."""
     if last is None:
-        return any(p.match(text) for p in _FIRST) or bool(_BYPASS.search(text)) or (text.startswith("sockperf: ") and bool(_FAILURE.match(text)))
+        return (
+            any(p.match(text) for p in _FIRST)
+            or bool(_BYPASS.search(text))
+            or (text.startswith("sockperf: ") and bool(_FAILURE.match(text)))
+        )
     if _BYPASS.search(text):  # the library greets before the tool does
         return bool(last.servers or last.bandwidth or last.failures)
     if _VERSION.match(text):
@@ -241,12 +245,13 @@ def _run(session: _Session) -> tuple[Run, tuple[Reading, ...], list[Note]]:
     if evidence:
         notes.append(Note(samples[0].line if samples else session.line, "mode_inferred", evidence))
     tcp = protocol == "TCP" and not session.bypass
+    unit = f"{session.bandwidth[1][1]}Bps" if session.bandwidth else None
     run = Run(
         tool=NAME, kind="bandwidth" if throughput else "latency", status=_status(session, samples, readings, whole),
         line=session.line, samples=samples, program=f"sockperf {mode}" if mode else "sockperf",
         tool_version=session.facts.get("version"), command=session.command, side=_side(session), memory="host",
         protocol=protocol, fabric="tcp" if tcp else None, fabric_evidence=_TCP if tcp else None,
-        latency_convention=None if throughput else _convention(session), unit_printed=f"{session.bandwidth[1][1]}Bps" if session.bandwidth else None,
+        latency_convention=None if throughput else _convention(session), unit_printed=unit,
         duration_s=session.total_s,
     )  # fmt: skip
     return run, (*readings, *_full_log(session)), notes
