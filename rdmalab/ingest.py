@@ -343,7 +343,7 @@ def _known(file: sources.File) -> dict[str, Any]:
 
 def _remove_logs(writer: Writer, log_ids: list[str]) -> None:
     if log_ids:
-        for table in (*LOG_TABLES, "members", "paths"):
+        for table in (*LOG_TABLES, "members", "places", "paths"):
             writer.run(f"DELETE FROM raw.{table} WHERE log_id IN (SELECT unnest($ids))", {"ids": log_ids})
 
 

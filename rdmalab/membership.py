@@ -45,6 +45,7 @@ def write_memberships(
         members, found = _members(writer, places[ruler], campaign)
         _leave_other_campaigns(writer, campaign.name, places[ruler])
         writer.insert("members", members)
+        writer.insert("places", _telemetry(writer, places[ruler], campaign))
         counts[campaign.name] = len(members)
         remarks += found
     if rest := _unplaced(writer, places[None], default_name):
@@ -55,7 +56,7 @@ def write_memberships(
 
 def remove_campaign(writer: Writer, name: str) -> None:
     """Removes a campaign and all places in it; the logs stay."""
-    for table in ("campaigns", "fabrics", "same", "members"):
+    for table in ("campaigns", "fabrics", "same", "members", "places"):
         writer.run(f"DELETE FROM raw.{table} WHERE campaign = $c", {"c": name})
 
 
@@ -162,6 +163,21 @@ def _members(writer: Writer, places: dict[str, str], campaign: Campaign) -> tupl
         for owner, glob in campaigns.unmatched_globs(campaign, places)
     ]
     return members, remarks
+
+
+def _telemetry(writer: Writer, places: dict[str, str], campaign: Campaign) -> list[dict[str, Any]]:
+    """The places of logs that hold readings and no run, where one fabric claims them."""
+    frame = writer.frame(
+        """SELECT DISTINCT log_id FROM raw.readings WHERE log_id NOT IN (SELECT log_id FROM raw.runs)
+           AND log_id IN (SELECT unnest($ids))""",
+        {"ids": sorted(set(places.values()))},
+    )
+    telemetry = set(frame["log_id"])
+    found = {}
+    for path, log_id in places.items():
+        if log_id in telemetry and len(claims := campaign.fabrics_of(path)) == 1:
+            found[log_id] = {"campaign": campaign.name, "log_id": log_id, "path": path, "fabric": claims[0].name}
+    return list(found.values())
 
 
 def _member(

@@ -5,8 +5,10 @@ Knows nothing of formats. A member of an archive is addressed ``archive!member``
 
 import bz2
 import codecs
+import contextlib
 import gzip
 import hashlib
+import importlib
 import io
 import lzma
 import os
@@ -17,17 +19,64 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path, PurePosixPath
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 _CHUNK = 4 << 20  # bytes; a literal-first scan of 4 MiB pieces is as fast as one over a mapped file
 _KEEP = 32 << 20  # a text up to this size is held in memory and read once
-_OPENERS: dict[str, Callable[[Any, str], Any]] = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
-_TAR_ENDINGS = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2", ".tbz2")
+_MEMBER = 256 << 20  # a compressed tar cannot be entered in the middle, so its members are held: none beyond this
+_UNPACKED = 64 << 30  # what unpacks to more than this, or beyond 1 GiB to 1000 times its size, is no log but a bomb
+_TAR_ENDINGS = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2", ".tbz2", ".tar.zst", ".tzst")
 _UTF16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 _MARK = "\ufeff".encode()
 _UNREADABLE = (OSError, EOFError, lzma.LZMAError, zlib.error, tarfile.TarError, zipfile.BadZipFile, RuntimeError)
+
+
+class _RefusedError(OSError):
+    """Content that this module does not read; its text says why."""
+
+
+def _open_zstd(raw: Any, mode: str) -> BinaryIO:
+    """Opens a .zst file with whichever package can: of Python 3.14, its backport, or zstandard."""
+    for package in ("compression.zstd", "backports.zstd"):
+        with contextlib.suppress(ImportError):
+            zstd = importlib.import_module(package)
+            return io.BufferedReader(_Zstd(zstd.open(raw, mode), zstd.ZstdError))
+    try:
+        zstd = importlib.import_module("zstandard")
+    except ImportError:
+        raise _RefusedError("zstd is not read here: pip install backports.zstd, or decompress it first") from None
+    raw = open(raw, mode) if isinstance(raw, str) else raw  # noqa: SIM115 - closed with the reader
+    reader = zstd.ZstdDecompressor().stream_reader(raw, read_across_frames=True)
+    return io.BufferedReader(_Zstd(reader, zstd.ZstdError))
+
+
+class _Zstd(io.RawIOBase):
+    """A zstd stream whose errors are ours: each package has a class of its own for them."""
+
+    def __init__(self, stream: BinaryIO, error: type[Exception]) -> None:
+        self._stream, self._error = stream, error
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        try:
+            data = self._stream.read(len(buffer))
+        except self._error as error:
+            raise _RefusedError(str(error).lower()) from None
+        buffer[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()
+
+
+_OPENERS: dict[str, Callable[[Any, str], Any]] = {
+    ".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open, ".zst": _open_zstd,
+}  # fmt: skip
 
 
 class Text:
@@ -36,16 +85,36 @@ class Text:
     ``path`` is what a user is shown, ``sha256`` the hash of the decompressed bytes.
     """
 
-    def __init__(self, path: str, opener: Callable[[], BinaryIO], modified_ns: int | None = None) -> None:
+    def __init__(
+        self,
+        path: str,
+        opener: Callable[[], BinaryIO],
+        modified_ns: int | None = None,
+        *,
+        size: int | None = None,
+        packed: int | None = None,
+    ) -> None:
+        """
+        Reads and hashes the content.
+
+        Args:
+            size: Of the content, where it is known: no more memory is taken then.
+            packed: Size of what is decompressed, None where nothing is.
+
+        Raises:
+            OSError: It cannot be read, or it unpacks to so much that it was made to fill disks.
+        """
         self.path, self._opener, self.modified_ns = path, opener, modified_ns
+        wanted = _KEEP if size is None else min(_KEEP, size + 1)
         with opener() as stream:
-            start = stream.read(_KEEP)
+            start = stream.read(wanted)
             digest = hashlib.sha256(start)
             self.size_bytes = len(start)
             self._data: bytes | None = None
-            while block := stream.read(_CHUNK):
+            while len(start) == wanted and (block := stream.read(_CHUNK)):
                 digest.update(block)
                 self.size_bytes += len(block)
+                _check_unpacked(self.size_bytes, packed)
         self.sha256 = digest.hexdigest()
         self._encoding = _encoding_of(start)
         if self.size_bytes == len(start):
@@ -56,7 +125,7 @@ class Text:
     def of(cls, content: str | bytes, path: str = "-") -> "Text":
         """A text from memory, for tests and for standard input."""
         data = content.encode() if isinstance(content, str) else content
-        return cls(path, lambda: io.BytesIO(data))
+        return cls(path, partial(io.BytesIO, data))
 
     def chunks(self) -> Iterator[tuple[int, bytes]]:
         """Yields (number of the first line, bytes) in pieces that end at a line end; encoded as UTF-8 or latin-1."""
@@ -100,6 +169,15 @@ class Text:
                 yield from enumerate(text.removesuffix("\n").split("\n"), number)
 
 
+def _check_unpacked(unpacked: int, packed: int | None) -> None:
+    if packed is None or unpacked <= 1 << 30:
+        return
+    if unpacked > _UNPACKED:
+        raise _RefusedError(f"it unpacks to more than {_UNPACKED >> 30} GiB; not read")
+    if unpacked > 1000 * packed:
+        raise _RefusedError("it unpacks to more than 1000 times its size; not read")
+
+
 def _decode_line(raw: bytes) -> str:
     try:
         return raw.decode("utf-8")
@@ -112,6 +190,8 @@ def _encoding_of(start: bytes) -> str | None:
     if start[:2] in _UTF16:
         return _UTF16[start[:2]]
     head = start[:2048]
+    if 0 not in head:
+        return None
     even, odd = head[0::2].count(0), head[1::2].count(0)
     half = max(1, len(head) // 2)
     if odd > 0.8 * half and even < 0.1 * half:
@@ -150,79 +230,102 @@ def find(paths: Iterable[str | Path]) -> Iterator[File | Skipped]:
     for path in paths:
         if not os.path.lexists(path):
             raise FileNotFoundError(str(path))
-        yield from _walk(Path(path))
+        yield from _walk(str(Path(path)))
 
 
 def texts(path: str | Path) -> Iterator[Text | Skipped]:
     """Opens one file: its text, or the texts of an archive's members. ``-`` is standard input."""
-    path = Path(path)
-    name = path.name.lower()
+    path = str(path)
+    name = path.lower()
     try:
-        if str(path) == "-":
+        if path == "-":
             yield Text.of(sys.stdin.buffer.read(), "-")
         elif name.endswith(".zip"):
             yield from _zip_members(path)
         elif name.endswith(_TAR_ENDINGS):
             yield from _tar_members(path)
-        elif name.endswith(".zst"):
-            yield Skipped(str(path), "zstd is not read; decompress it first")
         else:
-            opener = _OPENERS.get(path.suffix.lower(), open)
-            yield Text(str(path), lambda: opener(path, "rb"), path.stat().st_mtime_ns)
+            opener = _OPENERS.get(os.path.splitext(name)[1])
+            status = os.stat(path)
+            size, packed = (None, status.st_size) if opener else (status.st_size, None)
+            opened = partial(opener or open, path, "rb")
+            yield Text(path, opened, status.st_mtime_ns, size=size, packed=packed)
     except _UNREADABLE as error:
-        yield Skipped(str(path), _reason(error))
+        yield Skipped(path, _reason(error))
 
 
-def _walk(path: Path) -> Iterator[File | Skipped]:
+def _walk(path: str) -> Iterator[File | Skipped]:
     try:
-        if (shown := _printable(str(path))) != str(path):
+        if not path.isascii() and (shown := _printable(path)) != path:
             yield Skipped(shown, "its name is not UTF-8; rename it")
             return
-        status = path.stat()
+        status = os.stat(path)
         if stat.S_ISDIR(status.st_mode):
-            for child in sorted(path.iterdir()):
-                if not child.name.startswith(".") and not (child.is_symlink() and child.is_dir()):
+            for name in sorted(os.listdir(path)):
+                child = name if path == "." else os.path.join(path, name)
+                if not name.startswith(".") and not (os.path.islink(child) and os.path.isdir(child)):
                     yield from _walk(child)
         elif not stat.S_ISREG(status.st_mode):
-            yield Skipped(str(path), "not a plain file")
+            yield Skipped(path, "not a plain file")
         else:
-            yield File(str(path), status.st_size, status.st_mtime_ns)
+            yield File(path, status.st_size, status.st_mtime_ns)
     except OSError as error:
-        yield Skipped(str(path), _reason(error))
+        yield Skipped(path, _reason(error))
 
 
-# Members are read while the archive is open, one at a time: a compressed tar cannot be entered in the middle.
+# Members are read while the archive is open, one at a time.
 
 
-def _zip_members(path: Path) -> Iterator[Text | Skipped]:
+def _zip_members(path: str) -> Iterator[Text | Skipped]:
     with zipfile.ZipFile(path) as archive:
         for info in archive.infolist():
             if not info.is_dir():
-                yield from _member(path, info.filename, partial(archive.read, info))
+                yield from _member(path, info.filename, partial(_zip_stream, archive, path, info), info.compress_size)
 
 
-def _tar_members(path: Path) -> Iterator[Text | Skipped]:
-    with tarfile.open(path) as archive:
+def _zip_stream(archive: zipfile.ZipFile, path: str, info: zipfile.ZipInfo) -> BinaryIO:
+    """The stream of a member, also when the archive has been closed meanwhile: only small texts are held."""
+    return cast("BinaryIO", (archive if archive.fp else zipfile.ZipFile(path)).open(info))
+
+
+def _tar_members(path: str) -> Iterator[Text | Skipped]:
+    packed = os.stat(path).st_size
+    unpacked = 0
+    with _open_tar(path) as archive:
         for info in archive:
-            if info.isfile() and (stream := archive.extractfile(info)):
-                yield from _member(path, info.name, stream.read)
+            unpacked += info.size
+            _check_unpacked(unpacked, packed)
+            if not info.isdir():
+                held = cache(partial(_tar_content, archive, info))
+                yield from _member(path, info.name, lambda held=held: io.BytesIO(held()), info.size)  # type: ignore[misc]
 
 
-def _member(path: Path, name: str, read: Callable[[], bytes]) -> Iterator[Text | Skipped]:
+def _open_tar(path: str) -> tarfile.TarFile:
+    if path.lower().endswith("zst"):
+        return tarfile.open(fileobj=_open_zstd(path, "rb"), mode="r|")
+    return tarfile.open(path)
+
+
+def _tar_content(archive: tarfile.TarFile, info: tarfile.TarInfo) -> bytes:
+    stream = archive.extractfile(info) if info.isfile() else None
+    if stream is None:
+        raise _RefusedError("not a plain file")
+    if info.size > _MEMBER:
+        raise _RefusedError(f"a member of more than {_MEMBER >> 20} MiB: unpack the archive to have it read")
+    return stream.read()
+
+
+def _member(path: str, name: str, stream: Callable[[], BinaryIO], packed: int) -> Iterator[Text | Skipped]:
     """One member, decompressed if its name says so; hidden ones are left out as in folders."""
     inside = PurePosixPath(_printable(name))
     if any(part.startswith(".") and part != ".." for part in inside.parts):
         return
-    opener = _OPENERS.get(inside.suffix.lower(), _as_it_is)
+    opener = _OPENERS.get(inside.suffix.lower())
     try:
-        content = read()
-        yield Text(f"{path}!{inside}", lambda: opener(io.BytesIO(content), "rb"), path.stat().st_mtime_ns)
+        opened = (lambda: opener(stream(), "rb")) if opener else stream
+        yield Text(f"{path}!{inside}", opened, os.stat(path).st_mtime_ns, packed=packed)
     except _UNREADABLE as error:
         yield Skipped(f"{path}!{inside}", _reason(error))
-
-
-def _as_it_is(raw: BinaryIO, _mode: str) -> BinaryIO:
-    return raw
 
 
 def _printable(name: str) -> str:
@@ -231,4 +334,6 @@ def _printable(name: str) -> str:
 
 
 def _reason(error: Exception) -> str:
+    if isinstance(error, _RefusedError):
+        return str(error)
     return (getattr(error, "strerror", None) or str(error) or type(error).__name__).lower()

@@ -81,6 +81,8 @@ TABLES: dict[str, dict[str, str]] = {
         "nic": "VARCHAR",
     },
     "same": {"campaign": "VARCHAR", "measures": "VARCHAR", "tests": "VARCHAR[]", "size_bytes": "BIGINT"},
+    # Logs of a fabric that hold readings and no run: telemetry taken beside the tests.
+    "places": {"campaign": "VARCHAR", "log_id": "VARCHAR", "path": "VARCHAR", "fabric": "VARCHAR"},
     "members": {
         "campaign": "VARCHAR", "run_id": "VARCHAR", "log_id": "VARCHAR", "path": "VARCHAR", "fabric": "VARCHAR",
         "fabric_family": "VARCHAR", "fabric_evidence": "VARCHAR", "declared": "VARCHAR",
@@ -141,7 +143,10 @@ _VIEWS = {
         SELECT s.*, m.campaigns FROM raw.samples s
         LEFT JOIN (SELECT run_id, list_sort(list(DISTINCT campaign)) AS campaigns
                    FROM raw.members GROUP BY run_id) m USING (run_id)""",
-    "readings": "SELECT d.* FROM raw.readings d",
+    "readings": """
+        SELECT p.campaign, p.fabric, d.* FROM raw.readings d
+        LEFT JOIN (SELECT DISTINCT campaign, log_id, fabric FROM raw.members
+                   UNION SELECT campaign, log_id, fabric FROM raw.places) p USING (log_id)""",
     "notes": "SELECT n.* FROM raw.notes n",
     "fabrics": """
         SELECT f.*, c.title, c.customer, c.synthetic, coalesce(n.runs, 0) AS runs, coalesce(n.used, 0) AS runs_used

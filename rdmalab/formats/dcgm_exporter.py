@@ -15,6 +15,7 @@ from rdmalab.sources import Text
 
 NAME = "dcgm-exporter"
 EXAMPLE = 'DCGM_FI_DEV_POWER_USAGE{gpu="0",UUID="GPU-...",Hostname="node-1"} 113.611000'
+HINTS = (b"DCGM_FI_",)
 SIGNATURE = re.compile(rb"DCGM_FI_[A-Z0-9_]+\{")
 
 _SAMPLE = re.compile(r'(DCGM_FI_\w+)\{((?:\w+="(?:[^"\\]|\\.)*",?)*)\} (\S+)(?: (\d{12,14}))?\s*$')

@@ -17,6 +17,7 @@ from rdmalab.sources import Text
 
 NAME = "dcgmi-dmon"
 EXAMPLE = "#Entity   GRACT        TENSO        DRAMA"
+HINTS = (b"Entity",)
 SIGNATURE = re.compile(rb"# ?Entity +[A-Z]")
 
 _HEADER = re.compile(r"\s*# ?Entity((?: +[A-Z0-9_]+)+)\s*$")

@@ -15,25 +15,28 @@ from rdmalab.sources import Text
 
 NAME = "hccn-tool"
 EXAMPLE = "[devid 0]link down count     : 1"
+HINTS = (b"link up count", b"link down count")
 SIGNATURE = re.compile(rb"\[devid \d+\]link (?:up|down) count")
 
-_COUNT = re.compile(r"\[devid (\d+)\]link (up|down) count\s*: (\d{1,15})\s*$")
-_RECORD = re.compile(
-    r"\[devid (\d+)\]\s+([A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4})\s+LINK (UP|DOWN)\s*$"
-)
+_COUNT = re.compile(r"link (up|down) count\s*: (\d{1,15})\s*$")
+_RECORD = re.compile(r"\s+(\w{3} \w{3} [ \d]\d \d\d:\d\d:\d\d \d{4})\s+LINK (UP|DOWN)\s*$")
+_DEVICE = re.compile(r".*?\[devid (\d+)\]")
 
 
 def parse(text: Text) -> Parsed:
     """The counts, and ``link_up`` 1 or 0 for each record, in the order printed: the newest first."""
     found = Found()
     for line, content in clean(text):
-        if count := _COUNT.search(content):
-            found.readings.append(
-                Reading(metric=f"link_{count[2]}_count", value=float(count[3]), device=count[1], line=line)
-            )
-        elif record := _RECORD.search(content):
-            up = float(record[3] == "UP")
-            found.readings.append(Reading(metric="link_up", value=up, device=record[1], line=line, stamp=record[2]))
-        elif re.search(r"\[devid \d+\](?:link (?:up|down) count|.*LINK )", content):
-            found.torn(line, content)
+        if not (device := _DEVICE.match(content)):
+            continue
+        said = content[device.end() :]
+        if count := _COUNT.match(said):
+            metric, value, stamp = f"link_{count[1]}_count", float(count[2]), None
+        elif record := _RECORD.match(said):
+            metric, value, stamp = "link_up", float(record[2] == "UP"), record[1]
+        else:
+            if said.startswith(("link up count", "link down count")) or " LINK " in said:
+                found.torn(line, content)
+            continue
+        found.readings.append(Reading(metric=metric, value=value, device=device[1], line=line, stamp=stamp))
     return found.parsed(text)

@@ -19,6 +19,7 @@ from rdmalab.sources import Text
 
 NAME = "mllog"
 EXAMPLE = ':::MLLOG {"namespace": "", "time_ms": 1728602167490, "key": "run_stop", "metadata": {"status": "success"}}'
+HINTS = (b":::MLLOG",)
 SIGNATURE = re.compile(rb":::MLLOG \{")
 
 _MARK = ":::MLLOG "

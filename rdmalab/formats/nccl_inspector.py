@@ -19,6 +19,7 @@ from rdmalab.sources import Text
 
 NAME = "nccl-inspector"
 EXAMPLE = '{"header":{"rank":0,"n_ranks":8},"coll_perf":{"coll":"AllReduce","coll_exec_time_us":150}}'
+HINTS = (b"coll_perf",)
 SIGNATURE = re.compile(rb'"coll_perf":\s*\{')
 
 _METRICS = {"coll_exec_time_us": "us", "coll_algobw_gbs": "GB/s", "coll_busbw_gbs": "GB/s"}

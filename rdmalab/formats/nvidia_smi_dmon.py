@@ -18,6 +18,7 @@ from rdmalab.sources import Text
 
 NAME = "nvidia-smi-dmon"
 EXAMPLE = "# gpu   pwr gtemp mtemp    sm   mem   enc   dec  mclk  pclk"
+HINTS = (b"# gpu", b"#gpu", b"# Date", b"#Date", b"# Time", b"#Time")
 SIGNATURE = re.compile(rb"# ?(?:Date +)?(?:Time +)?gpu +\w")
 
 _CELL = re.compile(r"-|-?\d[\d.:/]*")

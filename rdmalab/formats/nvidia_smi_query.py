@@ -18,6 +18,7 @@ from rdmalab.sources import Text
 NAME = "nvidia-smi-query"
 EXAMPLE = "timestamp, index, utilization.gpu [%], power.draw [W], memory.used [MiB]"
 # Only the header of this CSV has units in brackets before a comma; parse() looks closer.
+HINTS = (b"[%]", b"[W]", b"[MiB]", b"[MHz]", b"temperature.gpu")
 SIGNATURE = re.compile(rb"\[(?:%|W|MiB|MHz)\][,\s]|\.gpu(?<=temperature\.gpu)[,\s]")
 
 _COLUMN = re.compile(r"([a-z][\w.]*)(?: \[([^\]]+)\])?")
@@ -27,20 +28,31 @@ _LABELS = re.compile(
     r"timestamp|index|(?:gpu_)?(?:name|uuid|serial|bus_id)|count|driver_version|vbios_version|compute_cap|pstate"
     r"|pci\..*|inforom\..*|module_id"
 )
+_COUNTED = re.compile(r"temperature\..*|pcie\.link\..*|ecc\.errors\..*|retired_pages\..*\.count")  # numbers, no unit
 _STAMP = re.compile(r"\d{4}/\d\d/\d\d \d\d:\d\d:\d\d(?:\.\d+)?")
-_NOT_MEASURED = {"N/A", "[N/A]", "[Not Supported]", "Not Supported", "[Not Found]", ""}
+_STAMP_BEGINS = re.compile(r"\d{4}/\d\d/\d\d ")
+_NOT_MEASURED = {"N/A", "[N/A]", "[Not Supported]", "Not Supported", "[Not Found]"}
+_EXCUSE = re.compile(r"\[[\w ]+\]")  # [Unknown Error], [GPU requires reset]
 
 
 @dataclass(frozen=True)
 class _Table:
-    """The columns of a header, by position."""
+    """The columns of a header, by position: which are read, and which say when and of which GPU."""
 
     columns: tuple[tuple[str, str | None], ...]  # name, unit
+    read: tuple[tuple[int, str, str | None], ...]  # position, name, unit
+    device: int | None
+    stamp: int | None
 
-    def cell(self, cells: list[str], *names: str) -> str | None:
-        """The cell of the first of these columns that there is."""
-        columns = [name for name, _ in self.columns]
-        return next((cells[columns.index(n)] for n in names if n in columns), None)
+    @classmethod
+    def of(cls, columns: tuple[tuple[str, str | None], ...]) -> "_Table":
+        at = {name: position for position, (name, _) in reversed(list(enumerate(columns)))}
+        return cls(
+            columns=columns,
+            read=tuple((n, name, unit) for n, (name, unit) in enumerate(columns) if not _LABELS.fullmatch(name)),
+            device=next((at[name] for name in ("uuid", "gpu_uuid", "index", "pci.bus_id") if name in at), None),
+            stamp=at.get("timestamp"),
+        )
 
 
 def parse(text: Text) -> Parsed:
@@ -65,40 +77,37 @@ def _header(cells: list[str]) -> _Table | None:
         columns.append((column[1], column[2]))
     if not any(_KNOWN.fullmatch(name) for name, _ in columns) or (len(columns) == 1 and not columns[0][1]):
         return None  # one bare word is no header
-    return _Table(tuple(columns))
+    return _Table.of(tuple(columns))
 
 
 def _row(found: Found, table: _Table, line: int, content: str, cells: list[str]) -> None:
     if not _begins_a_row(table, cells[0]):
         return
-    if len(cells) != len(table.columns):
+    whole = len(cells) == len(table.columns)
+    stamp = cells[table.stamp] if whole and table.stamp is not None else None
+    if not whole or (stamp and not _STAMP.fullmatch(stamp)):
         if len(cells) > 1:
             found.torn(line, content)
         return
-    device = table.cell(cells, "uuid", "gpu_uuid") or table.cell(cells, "index") or table.cell(cells, "pci.bus_id")
-    stamp = table.cell(cells, "timestamp")
-    for (name, unit), printed in zip(table.columns, cells, strict=True):
-        if _LABELS.fullmatch(name):
-            continue
+    device = None if table.device is None else cells[table.device]
+    for position, name, unit in table.read:
+        printed = cells[position]
         value = _value(printed, unit)
-        measured = printed not in _NOT_MEASURED
-        if value is None and measured and not unit:
-            continue  # a column of words, such as persistence_mode
-        if value is None and measured:
-            found.note(line, "not_a_number", f"{name} is {printed!r}, which is no number of {unit}; it is left out.")
-        found.readings.append(
-            Reading(metric=name, value=value, unit=unit, device=device, line=line, stamp=stamp)
-        )  # fmt: skip
+        if value is None and printed not in _NOT_MEASURED:
+            if not unit and not _COUNTED.fullmatch(name):
+                continue  # a column of words, such as persistence_mode
+            found.note(line, "not_a_number", f"{name} is {printed!r}, which is no number; it is left out.")
+        found.readings.append(Reading(metric=name, value=value, unit=unit, device=device, line=line, stamp=stamp))
 
 
 def _begins_a_row(table: _Table, cell: str) -> bool:
     """Whether a line that begins so can be a row: other programs write into the same file."""
     name, unit = table.columns[0]
     if name == "timestamp":
-        return bool(_STAMP.fullmatch(cell))
+        return bool(_STAMP_BEGINS.match(cell))
     if name == "index":
         return cell.isdigit()
-    return not unit or cell in _NOT_MEASURED or cell.startswith("[") or _value(cell, unit) is not None
+    return not unit or cell in _NOT_MEASURED or _value(cell, unit) is not None or bool(_EXCUSE.fullmatch(cell))
 
 
 def _value(printed: str, unit: str | None) -> float | None:

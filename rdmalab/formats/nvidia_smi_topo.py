@@ -16,7 +16,8 @@ from rdmalab.sources import Text
 
 NAME = "nvidia-smi-topo"
 EXAMPLE = "        GPU0    GPU1    NIC0    NIC1    CPU Affinity    NUMA Affinity"
-SIGNATURE = re.compile(rb"GPU0[^\n]*CPU Affinity")
+HINTS = (b"CPU Affinity",)
+SIGNATURE = re.compile(rb"CPU Affinity")
 
 _RANK = {"PIX": 0, "PXB": 1, "PHB": 2, "NODE": 3, "SYS": 4}
 _CELL = re.compile(r"X|NV\d+|" + "|".join(_RANK))

@@ -61,7 +61,7 @@ SIGNATURE = re.compile(
 _ANCHOR = re.compile(r"NIC statistics:$|# Port (?:extended )?counters: |link [\w.-]+/\d+ \w+ \d|/sys/class/\w+/", re.M)
 
 _ECHO = re.compile(r"(?:^|.*[\s/])ethtool (?:-S|--statistics) ([\w.@-]+)")
-_PERFQUERY = re.compile(r"# Port (?:extended )?counters: (.*?)\s*(?:\(CapMask.*)?$")
+_PERFQUERY = re.compile(r"# Port (?:extended )?counters: ([^(]*)")
 _LINK = re.compile(r"link (\S+/\d+)(?:\s+(.*))?$")
 _SYSFS = re.compile(r"(?:\S*/)?([\w.-]+)/ports/(\d+)/(?:(?:hw_)?counters/|(?=rate:))([\w.]+):(.*)$")
 _NETDEV = re.compile(r"\S*/net/([^/\s]+)/statistics/(\w+):(.*)$")
@@ -144,13 +144,13 @@ class _Reader:
 
     def _header(self, text: str) -> bool:
         """The lines that open a block: they say whose the counters are."""
-        if echo := _ECHO.match(text):
+        if "ethtool" in text and (echo := _ECHO.match(text)):
             self.block = _Block(_UNDER_HEADER, echo[1])
         elif "NIC statistics:" in text:
             if not (self.block and self.block.sure and self.block.fresh):  # the echo above it names the device
                 self.block = _Block(_UNDER_HEADER)
         elif port := _PERFQUERY.match(text):
-            self.block = _Block(_UNDER_PERFQUERY, port[1])
+            self.block = _Block(_UNDER_PERFQUERY, port[1].strip())
         else:
             return False
         return True
@@ -178,7 +178,7 @@ class _Reader:
 
     def _link(self, line: Line) -> bool:
         """``link mlx5_0/1 name value name value ...``, or with ``-p`` a line each below."""
-        if not (link := _LINK.match(line.text)):
+        if not line.text.startswith("link ") or not (link := _LINK.match(line.text)):
             return False
         self.block = None
         words = (link[2] or "").split()

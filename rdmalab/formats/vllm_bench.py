@@ -18,6 +18,7 @@ from rdmalab.sources import Text
 
 NAME = "vllm-bench"
 EXAMPLE = '  "median_ttft_ms": 73.2587007805705,'
+HINTS = (b"request_throughput",)
 SIGNATURE = re.compile(rb'"request_throughput":')
 
 _LATENCY = re.compile(r"(mean|median|std|p\d+(?:\.\d+)?)_(ttft|tpot|itl|e2el)(_ms)?")
