@@ -48,12 +48,8 @@ class Words:
 
     def join(self, words: Iterable[str]) -> str:
         """``A``, ``A and B``, ``A, B and C``."""
-        words = list(words)
-        return (
-            words[0]
-            if len(words) == 1
-            else self._("{most} and {last}").format(most=", ".join(words[:-1]), last=words[-1])
-        )
+        *most, last = list(words) or [""]
+        return self._("{most} and {last}").format(most=", ".join(most), last=last) if most else last
 
     def sentence(self, text: str) -> str:
         """A text with a capital at its beginning, unless the name of a fabric stands there."""

@@ -64,19 +64,23 @@ def hccl(times: Mapping[int, float], *, serial: int, ranks: int = 8, command: st
     return "\n".join([command or f"mpirun -n {ranks} ./bin/all_reduce_test -b 8K -e 1G -p 8", head, names, *rows, ""])
 
 
-def _banner(title: str, *, queue_pairs: int, mtu: int, qpn: int, connection: str, dual: str = "") -> list[str]:
-    return [
+def _banner(
+    title: str, *, qpn: int, queue_pairs: int = 1, mtu: int = 4096, connection: str = "RC", link: str = "Ethernet"
+) -> list[str]:
+    roce, lid = link == "Ethernet", "0000" if link == "Ethernet" else "0x1a"
+    head = [
         RULE, f"                    {title}",
         " Dual-port       : OFF\t\tDevice         : mlx5_0",
         f" Number of qps   : {queue_pairs}\t\tTransport type : IB",
         f" Connection type : {connection}\t\tUsing SRQ      : OFF",
-        " TX depth        : 128", f" Mtu             : {mtu}[B]", " Link type       : Ethernet", " GID index       : 3",
+        " TX depth        : 128", f" Mtu             : {mtu}[B]", f" Link type       : {link}",
+        *([" GID index       : 3"] if roce else []),
         " rdma_cm QPs\t : OFF", " Data ex. method : Ethernet", RULE,
-        f" local address: LID 0000 QPN 0x{qpn:04x} PSN 0x38e040 RKey 0x181232 VAddr 0x007f0ab7a38000",
-        " GID: 00:00:00:00:00:00:00:00:00:00:255:255:192:00:02:11",
-        f" remote address: LID 0000 QPN 0x{qpn + 4096:04x} PSN 0xfdf4b5 RKey 0x18326c VAddr 0x007f0172d90000",
-        " GID: 00:00:00:00:00:00:00:00:00:00:255:255:192:00:02:12", RULE,
     ]  # fmt: skip
+    for end, at, number in (("local", 11, qpn), ("remote", 12, qpn + 4096)):
+        head.append(f" {end} address: LID {lid} QPN 0x{number:04x} PSN 0x38e040 RKey 0x181232 VAddr 0x007f0ab7a38000")
+        head += [f" GID: 00:00:00:00:00:00:00:00:00:00:255:255:192:00:02:{at}"] if roce else []
+    return [*head, RULE]
 
 
 def write_bw(
@@ -85,12 +89,17 @@ def write_bw(
 ) -> str:  # fmt: skip
     """A perftest bandwidth log: size in bytes → average Gb/s."""
     title = f"RDMA_{verb} {'Bidirectional ' if both else ''}BW Test"
-    rows = [f" {s:<10d} {iterations}             {r:.2f}              {r:.2f}  \t\t     {r * 1e3 / 8 / s:.6f}" for s, r in rates.items()]
+    rows = [
+        f" {s:<10d} {iterations}             {r:.2f}              {r:.2f}  \t\t     {r * 1e3 / 8 / s:.6f}"
+        for s, r in rates.items()
+    ]
     head = " #bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]"
-    return "\n".join([*_banner(title, queue_pairs=queue_pairs, mtu=mtu, qpn=qpn, connection=connection), head, *rows, RULE, ""])
+    return "\n".join(
+        [*_banner(title, queue_pairs=queue_pairs, mtu=mtu, qpn=qpn, connection=connection), head, *rows, RULE, ""]
+    )
 
 
-def latency(times: Mapping[int, float], *, qpn: int, verb: str = "Write", mtu: int = 4096) -> str:
+def latency(times: Mapping[int, float], *, qpn: int, verb: str = "Write", link: str = "Ethernet") -> str:
     """A perftest latency log: size in bytes → typical µs; Write prints half the round trip, Read all of it."""
     rows = [
         f" {s:<7d} 10000          {t:.2f}           {t:.2f}         {t:.2f}     \t       {t:.2f}        \t0.06   "
@@ -101,7 +110,7 @@ def latency(times: Mapping[int, float], *, qpn: int, verb: str = "Write", mtu: i
         " #bytes #iterations    t_min[usec]    t_max[usec]  t_typical[usec]    t_avg[usec]    t_stdev[usec]   "
         "99% percentile[usec]   99.9% percentile[usec] "
     )
-    banner = _banner(f"RDMA_{verb} Latency Test", queue_pairs=1, mtu=mtu, qpn=qpn, connection="RC")
+    banner = _banner(f"RDMA_{verb} Latency Test", qpn=qpn, link=link)
     return "\n".join([*banner, head, *rows, RULE, ""])
 
 
@@ -123,7 +132,9 @@ def iperf3(
 
 def ucx(times_us: float, *, iterations: int = 1000) -> str:
     """The client of ucx_perftest with a latency: its table names neither test nor size."""
-    rule = "+--------------+--------------+------------------------------+---------------------+-----------------------+"
+    rule = (
+        "+--------------+--------------+------------------------------+---------------------+-----------------------+"
+    )
     return "\n".join([
         rule,
         "|              |              |        latency (usec)        |   bandwidth (MB/s)  |  message rate (msg/s) |",
@@ -163,7 +174,9 @@ def lab_of(root: Path, logs: Mapping[str, str], toml: str | None = None) -> Lab:
     return Lab(store.path)
 
 
-def runs_of(fabric: str, factor: float, sizes: Sequence[int] = (8, 1024, 1 << 20), *, runs: int = 7, **how: Any) -> dict[str, str]:
+def runs_of(
+    fabric: str, factor: float, sizes: Sequence[int] = (8, 1024, 1 << 20), *, runs: int = 7, **how: Any
+) -> dict[str, str]:
     """*runs* nccl-tests logs of one fabric whose times are *factor* times 20 µs and up, with a scatter of 1 %."""
     serial = sum(map(ord, fabric)) * 1000
     return {
@@ -192,7 +205,9 @@ BANDWIDTH = Subject(
 Values = Mapping[tuple[str, int | None], Sequence[float]]
 
 
-def points_of(subject: Subject, values: Values, *, limit: float | None = None, share: float | None = None) -> pl.DataFrame:
+def points_of(
+    subject: Subject, values: Values, *, limit: float | None = None, share: float | None = None
+) -> pl.DataFrame:
     """The points of one subject: (fabric, size) → one value a run; *share* is the use of the limit in per cent."""
     rows = []
     for (fabric, size), runs in values.items():
@@ -213,7 +228,11 @@ def points_of(subject: Subject, values: Values, *, limit: float | None = None, s
             rows.append(row)
     texts = {k: pl.String for k in ("tool", "operation", "dtype", "redop", "placement", "test", "memory", "connection")}
     floats = {k: pl.Float64 for k in ("time_us", "lat_typical_us", "bw_avg_gbit_s", "busbw_gbyte_s", "utilization_pct")}
-    return pl.DataFrame(rows, schema_overrides={**texts, **floats, "size_bytes": pl.Int64, "limit_gbyte_s": pl.Float64}, infer_schema_length=None)
+    return pl.DataFrame(
+        rows,
+        schema_overrides={**texts, **floats, "size_bytes": pl.Int64, "limit_gbyte_s": pl.Float64},
+        infer_schema_length=None,
+    )
 
 
 def comparison(
@@ -222,7 +241,9 @@ def comparison(
 ) -> Comparison:  # fmt: skip
     """A comparison of bare values, judged by the very code that judges a store."""
     names = list(order) or list(dict.fromkeys(f for _, values in parts for f, _ in values))
-    points = pl.concat([points_of(s, v, **how) for s, v in parts], how="vertical_relaxed").drop("row").with_row_index("row")
+    points = (
+        pl.concat([points_of(s, v, **how) for s, v in parts], how="vertical_relaxed").drop("row").with_row_index("row")
+    )
     tables = [t for s, frame in series.subjects(points) for t in compare._tables(s, frame, names)]
     tables.sort(key=lambda t: [t.subject == s for s, _ in parts], reverse=True)
     refusals = compare._refusals(points, tables, names, set())

@@ -33,7 +33,9 @@ Make = Callable[..., Lab]
 TWO = campaign("tcp", "roce")
 
 runs = st.lists(st.floats(0.01, 1e5).map(lambda x: round(x, 2)), min_size=1, max_size=9)
-tables = st.dictionaries(st.tuples(st.sampled_from("abcde"), st.sampled_from([8, 64, 1024, 1 << 20])), runs, min_size=4, max_size=16)
+tables = st.dictionaries(
+    st.tuples(st.sampled_from("abcde"), st.sampled_from([8, 64, 1024, 1 << 20])), runs, min_size=4, max_size=16
+)
 
 
 @pytest.fixture
@@ -145,7 +147,9 @@ def test_a_baseline_without_a_partner_does_not_hide_the_others() -> None:
 
 def test_no_common_size_is_a_refusal() -> None:
     """The same test at other sizes is no comparison."""
-    c = comparison((COLLECTIVE, {("a", 8): around(4), ("b", 8): around(4)}), (LATENCY, {("a", 8): around(4), ("b", 64): around(2)}))
+    c = comparison(
+        (COLLECTIVE, {("a", 8): around(4), ("b", 8): around(4)}), (LATENCY, {("a", 8): around(4), ("b", 64): around(2)})
+    )
     assert [(r.reason, r.fabrics, r.missing) for r in c.refusals] == [("no_common_size", ("a", "b"), ())]
 
 
@@ -253,7 +257,9 @@ def test_a_filter_that_matches_nothing_is_said(make: Make) -> None:
 def test_nothing_shared_names_what_each_fabric_has(make: Make) -> None:
     """And the two ways out."""
     text = refusal(make({**runs_of("tcp", 2), **runs_of("roce", 1, operation="all_gather")}))
-    assert "no measurand is shared by two fabrics (tcp: all_reduce; roce: all_gather); run the same test on both" in text
+    assert (
+        "no measurand is shared by two fabrics (tcp: all_reduce; roce: all_gather); run the same test on both" in text
+    )
 
 
 def test_an_unknown_campaign_and_an_empty_store_are_usage_errors(make: Make) -> None:

@@ -24,7 +24,9 @@ def sample(subject: Any = COLLECTIVE, n: int = 7, **how: Any) -> Comparison:
     """Three fabrics at four sizes."""
     sizes = {8: 20, 1024: 22, 1 << 20: 90, 1 << 30: 9000}
     factors = {"a": 1.0, "b": 0.5, "c": 1.002}
-    return comparison((subject, {(f, s): around(t * k, n) for f, k in factors.items() for s, t in sizes.items()}), **how)
+    return comparison(
+        (subject, {(f, s): around(t * k, n) for f, k in factors.items() for s, t in sizes.items()}), **how
+    )
 
 
 def charts(c: Comparison) -> Iterator[Figure]:
@@ -32,8 +34,14 @@ def charts(c: Comparison) -> Iterator[Figure]:
     t = c.headline
     rows = [(f"size {s}", t, s) for s in t.compared_sizes]
     cells = [(f, x) for f in t.fabrics if (x := t.cell(f, t.common_sizes[0]))]
-    found = [figures.cover_chart(c, t), figures.time_chart(c, t), figures.ratio_chart(c, rows, no_difference="none", too_few="few")]
-    found += [figures.strip(c, cells, baseline=cells[0][1].median, log=log, limits={}, unit="µs") for log in (True, False)]
+    found = [
+        figures.cover_chart(c, t),
+        figures.time_chart(c, t),
+        figures.ratio_chart(c, rows, no_difference="none", too_few="few"),
+    ]
+    found += [
+        figures.strip(c, cells, baseline=cells[0][1].median, log=log, limits={}, unit="µs") for log in (True, False)
+    ]
     found += [f for f in (figures.utilization_chart(c, t),) if f is not None]
     found += [figures.bandwidth_chart(c, t)] if figures.has_curve(t) else []
     return (json.loads(f.to_json()) for f in found)
@@ -116,7 +124,9 @@ def test_a_median_without_an_interval_has_no_band() -> None:
     bands = [t for t in chart["data"] if t.get("fill") == "toself"]
     assert len(bands) == 3
     assert all(1024 not in b["x"] and 8 not in b["x"] for b in bands)
-    assert not [t for t in json.loads(figures.time_chart(sample(n=5), sample(n=5).headline).to_json())["data"] if t.get("fill")]
+    assert not [
+        t for t in json.loads(figures.time_chart(sample(n=5), sample(n=5).headline).to_json())["data"] if t.get("fill")
+    ]
 
 
 def test_few_runs_are_drawn_hollow_and_thin() -> None:
@@ -128,7 +138,13 @@ def test_few_runs_are_drawn_hollow_and_thin() -> None:
 
 def test_a_zero_is_not_drawn_on_a_log_axis() -> None:
     """It has no place there; the others keep theirs."""
-    values = {("a", 8): [0.0] * 7, ("a", 64): around(5), ("a", 512): around(6), ("b", 64): around(4), ("b", 512): around(3)}
+    values = {
+        ("a", 8): [0.0] * 7,
+        ("a", 64): around(5),
+        ("a", 512): around(6),
+        ("b", 64): around(4),
+        ("b", 512): around(3),
+    }
     c = comparison((LATENCY, values))
     chart = json.loads(figures.time_chart(c, c.headline).to_json())
     assert 8 not in {x for t in chart["data"] for x in t["x"]}
@@ -146,8 +162,14 @@ def test_a_collective_without_bus_bandwidth_has_times_on_its_cover() -> None:
 def test_a_size_without_bus_bandwidth_leaves_the_others() -> None:
     """One run that lacks it makes that point missing, not 0."""
     c = sample()
-    holed = replace(c.headline, cells=tuple(replace(x, busbw=None) if x.size_bytes == 1024 else x for x in c.headline.cells))
-    lines = [t for t in json.loads(figures.bandwidth_chart(c, holed).to_json())["data"] if t["mode"] == "lines" and "fill" not in t]
+    holed = replace(
+        c.headline, cells=tuple(replace(x, busbw=None) if x.size_bytes == 1024 else x for x in c.headline.cells)
+    )
+    lines = [
+        t
+        for t in json.loads(figures.bandwidth_chart(c, holed).to_json())["data"]
+        if t["mode"] == "lines" and "fill" not in t
+    ]
     assert all(t["x"] == [8, 1 << 20, 1 << 30] for t in lines)
 
 
@@ -171,12 +193,16 @@ def test_a_limit_that_is_not_one_is_not_drawn() -> None:
     c = sample(limit=4.0)
     cells = [replace(x, limit_gbyte_s=3.9) if (x.fabric, x.size_bytes) == ("b", 8) else x for x in c.headline.cells]
     c = replace(c, tables=(replace(c.headline, cells=tuple(cells)),))
-    assert [t for t in texts(figures.bandwidth_chart(c, c.headline)) if "limit" in t] == ["<b>limit 4.000 GB/s</b> A, C"]
+    assert [t for t in texts(figures.bandwidth_chart(c, c.headline)) if "limit" in t] == [
+        "<b>limit 4.000 GB/s</b> A, C"
+    ]
 
 
 def test_a_ratio_chart_says_what_is_not_decided() -> None:
     """No difference shown and too few runs stand beside their marks, and values are those of the tables."""
-    c = comparison((LATENCY, {("a", 8): around(10), ("b", 8): around(10), ("c", 8): around(5, 5), ("d", 8): around(20)}))
+    c = comparison(
+        (LATENCY, {("a", 8): around(10), ("b", 8): around(10), ("c", 8): around(5, 5), ("d", 8): around(20)})
+    )
     rows = [("8 B", c.headline, 8)]
     found = texts(figures.ratio_chart(c, rows, no_difference="no difference", too_few="too few"))
     assert {"no difference", "too few", "<b>1 = A</b>", "<b>1/2.00</b>", "<i>1.000</i>", "<i>2.00</i>"} <= set(found)

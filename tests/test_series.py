@@ -38,11 +38,22 @@ def perftest(fabric: str, first: int, *, runs: int = 6, **how: object) -> dict[s
 
 @pytest.mark.parametrize(
     ("name", "other"),
-    [("dtype", "half"), ("ranks", 8), ("operation", "all_gather"), ("redop", "max"), ("nodes", 4), ("root", 3), ("agg", 10)],
+    [
+        ("dtype", "half"),
+        ("ranks", 8),
+        ("operation", "all_gather"),
+        ("redop", "max"),
+        ("nodes", 4),
+        ("root", 3),
+        ("agg", 10),
+    ],
 )
 def test_collectives_that_differ_in_a_key_are_never_mixed(make: Make, name: str, other: object) -> None:
     """Another type, rank count, node count, operation, reduction, root or aggregation is another measurand."""
-    c = make({**runs_of("tcp", 2), **runs_of("roce", 1), **runs_of("roce2", 9, **{name: other})}, campaign("tcp", "roce", "roce2:roce")).compare()
+    c = make(
+        {**runs_of("tcp", 2), **runs_of("roce", 1), **runs_of("roce2", 9, **{name: other})},
+        campaign("tcp", "roce", "roce2:roce"),
+    ).compare()
     assert {t.fabrics for t in c.tables} == {("tcp", "roce")}
     assert kinds(c) == {("one_fabric", ("roce2",))}
     same = lab_in_one_fabric(make, name, other)
@@ -78,7 +89,11 @@ def test_a_collective_that_no_line_names_stands_beside_nothing(make: Make) -> No
     """Two tables of unknown operation may be two operations: they are refused with the fact that closes it."""
     facts = '[[facts]]\nlogs = ["**"]\nranks = 8\n'
     sizes = {8192: 30.0, 1 << 20: 90.0}
-    logs = {f"{f}/{i}.log": hccl(sizes, serial=10 * j + i, command="# log") for j, f in enumerate(("tcp", "roce")) for i in range(7)}
+    logs = {
+        f"{f}/{i}.log": hccl(sizes, serial=10 * j + i, command="# log")
+        for j, f in enumerate(("tcp", "roce"))
+        for i in range(7)
+    }
     lab = make({**logs, **runs_of("tcp", 2), **runs_of("roce", 1)}, campaign("tcp", "roce", more=facts))
     c = lab.compare()
     assert all(t.subject.operation for t in c.tables)
@@ -109,7 +124,9 @@ def test_messages_of_no_bytes_are_not_compared(make: Make) -> None:
 )
 def test_point_to_point_tests_in_another_configuration_are_never_mixed(make: Make, how: dict[str, object]) -> None:
     """Queue pairs, connection, verb and direction are parts of the measurand."""
-    c = make({**perftest("tcp", 256), **perftest("roce", 512), **perftest("roce", 1024, **how)}, campaign("tcp:roce", "roce")).compare()
+    c = make(
+        {**perftest("tcp", 256), **perftest("roce", 512), **perftest("roce", 1024, **how)}, campaign("tcp:roce", "roce")
+    ).compare()
     assert all(x.n == 6 for t in c.tables for x in t.cells)
     assert kinds(c) == {("one_fabric", ("roce",))}
 
@@ -117,7 +134,8 @@ def test_point_to_point_tests_in_another_configuration_are_never_mixed(make: Mak
 def test_what_differs_inside_one_median_is_said(make: Make) -> None:
     """MTU and iterations are no part of the measurand: they are residue, also where one fabric only varies."""
     c = make(
-        {**perftest("tcp", 256), **perftest("roce", 512, mtu=1024), **perftest("roce", 1024, iterations=100)}, campaign("tcp:roce", "roce")
+        {**perftest("tcp", 256), **perftest("roce", 512, mtu=1024), **perftest("roce", 1024, iterations=100)},
+        campaign("tcp:roce", "roce"),
     ).compare()
     assert c.headline.residue["mtu_bytes"] == {"roce": [1024, 4096], "tcp": [4096]}
     assert c.headline.residue["iterations"] == {"roce": [100, 5000], "tcp": [5000]}
@@ -177,7 +195,9 @@ def test_a_declared_stream_stands_beside_the_stated_size_only(make: Make) -> Non
     assert [(r.reason, r.fabrics, r.sizes) for r in c.refusals] == [("sizes", ("roce",), (1 << 20,))]
 
 
-@pytest.mark.parametrize("how", [{"protocol": "UDP"}, {"streams": 4}, {"reverse": True}, {"server": True}], ids=lambda h: next(iter(h)))
+@pytest.mark.parametrize(
+    "how", [{"protocol": "UDP"}, {"streams": 4}, {"reverse": True}, {"server": True}], ids=lambda h: next(iter(h))
+)
 def test_a_declared_group_takes_one_configuration_a_test(make: Make, how: dict[str, object]) -> None:
     """UDP, more streams, the reverse direction and the server's own log do not enter the median of the plain runs."""
     c = make({**streams(), **streams(3, **how), **perftest("roce", 512)}, campaign("tcp", "roce", more=SAME)).compare()
@@ -187,7 +207,12 @@ def test_a_declared_group_takes_one_configuration_a_test(make: Make, how: dict[s
 
 def test_a_declared_group_prefers_the_configuration_that_most_fabrics_share(make: Make) -> None:
     """Two fabrics with the same test stand in a declared group in the same configuration, or one stays out."""
-    logs = {**streams(), **perftest("roce", 512, queue_pairs=4, runs=8), **perftest("roce", 1024), **perftest("ib", 2048)}
+    logs = {
+        **streams(),
+        **perftest("roce", 512, queue_pairs=4, runs=8),
+        **perftest("roce", 1024),
+        **perftest("ib", 2048),
+    }
     c = make(logs, campaign("tcp", "roce", "ib:roce", more=SAME)).compare()
     table = c.headline
     assert table.fabrics == ("tcp", "roce", "ib")
@@ -205,7 +230,10 @@ def test_both_directions_of_one_iperf3_invocation_are_one_run(make: Make) -> Non
 
 def test_bidirectional_and_unidirectional_are_never_declared_the_same(make: Make) -> None:
     """A declared group holds tests in one direction."""
-    c = make({**streams(), **perftest("roce", 512), **perftest("roce", 1024, both=True, runs=9)}, campaign("tcp", "roce", more=SAME)).compare()
+    c = make(
+        {**streams(), **perftest("roce", 512), **perftest("roce", 1024, both=True, runs=9)},
+        campaign("tcp", "roce", more=SAME),
+    ).compare()
     assert not set(c.headline.points["bidirectional"]) & {True}
 
 
@@ -223,10 +251,16 @@ def test_what_prints_no_value_is_refused_not_forgotten() -> None:
 def test_fabrics_are_listed_once_and_the_baseline_first(make: Make) -> None:
     """Names given twice count once; an unknown one is told with what there is."""
     lab = make({**runs_of("tcp", 2), **runs_of("roce", 1)})
-    assert series.fabrics_of(lab, Selection(fabrics=["roce", "roce", "tcp"], baseline="tcp"))["fabric"].to_list() == ["tcp", "roce"]
+    assert series.fabrics_of(lab, Selection(fabrics=["roce", "roce", "tcp"], baseline="tcp"))["fabric"].to_list() == [
+        "tcp",
+        "roce",
+    ]
     assert series.fabrics_of(lab, Selection(fabrics="roce, tcp"))["fabric"].to_list() == ["roce", "tcp"]  # type: ignore[arg-type]
     for wrong in ({"fabrics": ["rocev2", "tcp"]}, {"baseline": "rocev2"}):
-        with pytest.raises(UsageError, match=r"no run of a fabric 'rocev2' in campaign 'test'; it has: tcp, roce\. Did you mean 'roce'\?"):
+        with pytest.raises(
+            UsageError,
+            match=r"no run of a fabric 'rocev2' in campaign 'test'; it has: tcp, roce\. Did you mean 'roce'\?",
+        ):
             lab.compare(**wrong)  # type: ignore[arg-type]
 
 

@@ -34,7 +34,16 @@ def ratio(value: float, low: float | None = None, high: float | None = None) -> 
     """A cell with a ratio and the verdict that follows from its interval."""
     verdict = TOO_FEW if low is None or high is None else FASTER if low > 1 else SLOWER if high < 1 else NO_DIFFERENCE
     return Cell(
-        fabric="a", size_bytes=8, n=7, median=1.0, low=1.0, high=1.0, verdict=verdict, ratio=value, ratio_low=low, ratio_high=high
+        fabric="a",
+        size_bytes=8,
+        n=7,
+        median=1.0,
+        low=1.0,
+        high=1.0,
+        verdict=verdict,
+        ratio=value,
+        ratio_low=low,
+        ratio_high=high,
     )
 
 

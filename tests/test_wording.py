@@ -27,13 +27,17 @@ def comparisons(draw: st.DrawFn) -> Comparison:
     names = FABRICS[: draw(st.integers(2, 5))]
     sizes = sorted(draw(st.sets(st.sampled_from(SIZES), min_size=1, max_size=4)))
     parts = []
-    for subject in draw(st.lists(st.sampled_from([COLLECTIVE, LATENCY, BANDWIDTH]), min_size=1, max_size=2, unique=True)):
+    for subject in draw(
+        st.lists(st.sampled_from([COLLECTIVE, LATENCY, BANDWIDTH]), min_size=1, max_size=2, unique=True)
+    ):
         values = {}
         for fabric in names:
             scale = draw(st.sampled_from([0.5, 1.0, 1.0, 1.005, 3.0, 97.0]))
             for size in sizes:
                 n = draw(st.sampled_from([0, 1, 5, 7, 7, 7, 7, 8]))
-                values[fabric, size] = around(20 * scale * draw(st.sampled_from([1, 1, 1, 1.1, 0.2])), n, draw(st.sampled_from([0, 0.01, 0.3])))
+                values[fabric, size] = around(
+                    20 * scale * draw(st.sampled_from([1, 1, 1, 1.1, 0.2])), n, draw(st.sampled_from([0, 0.01, 0.3]))
+                )
         parts.append((subject, {k: v for k, v in values.items() if v}))
     parts = [p for p in parts if p[1]]
     assume(parts)
@@ -51,7 +55,14 @@ def sentences(c: Comparison) -> Iterator[str]:
     yield from w.verdict
     yield w.lead()
     for t in c.tables:
-        yield from (w.title(t), w.subject_line(t.subject), w.quantity(t.subject), w.residue(t), w.runs(t), w.named_tests(t))
+        yield from (
+            w.title(t),
+            w.subject_line(t.subject),
+            w.quantity(t.subject),
+            w.residue(t),
+            w.runs(t),
+            w.named_tests(t),
+        )
         yield from w.limits(t)
         yield from w.above_limit(t)
         if figures.has_curve(t):
@@ -64,7 +75,9 @@ def sentences(c: Comparison) -> Iterator[str]:
     yield from w.selection()
 
 
-many = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
+many = settings(
+    deadline=None, max_examples=60, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow]
+)
 
 
 @many
@@ -74,7 +87,9 @@ def test_no_sentence_has_a_hole(c: Comparison) -> None:
     for text in sentences(c):
         assert text.strip() == text
         assert text
-        assert not re.search(r"None|\bnan\b|\binf\b|[{}]|  |, ,|; ;|: ;|, \.|;;|\.\.|\b1 runs\b|^[;,.]|[;,] ?\.$|\be[+-]\d", text), text
+        assert not re.search(
+            r"None|\bnan\b|\binf\b|[{}]|  |, ,|; ;|: ;|, \.|;;|\.\.|\b1 runs\b|^[;,.]|[;,] ?\.$|\be[+-]\d", text
+        ), text
         assert not re.search(r"(?<![\d.])1 (sizes|streams|nodes)\b", text), text
     assert 1 <= len(Words(c).verdict) <= 3
 
@@ -82,10 +97,14 @@ def test_no_sentence_has_a_hole(c: Comparison) -> None:
 def claims(text: str) -> Iterator[tuple[list[str], list[str], list[str]]]:
     """(faster, slower, told apart by nothing) names of every clause of an ``at`` sentence."""
     for clause in re.split(rf"; |(?<=times as fast), |, (?=no difference|too few|a value|{SIZE} is not)", text):
-        if m := re.fullmatch(rf"(?:at {SIZE} )?(.+) (?:is|are) [\d., and]+ times as fast(?: as (.+?))?(?: at {SIZE})?", clause):
+        if m := re.fullmatch(
+            rf"(?:at {SIZE} )?(.+) (?:is|are) [\d., and]+ times as fast(?: as (.+?))?(?: at {SIZE})?", clause
+        ):
             yield re.findall(r"F\d", m[1]), re.findall(r"F\d", m[2] or ""), []
         else:
-            assert re.match(rf"no difference is shown|too few runs|a value of 0|{SIZE} is not measured on", clause), clause
+            assert re.match(rf"no difference is shown|too few runs|a value of 0|{SIZE} is not measured on", clause), (
+                clause
+            )
             yield [], [], re.findall(r"F\d", clause)
 
 
@@ -136,7 +155,9 @@ def test_a_title_names_every_fabric_and_claims_no_more_than_the_cells(c: Compari
                 assert {x.verdict for x in cells[: at + 1]} == {verdict}
                 assert len({x.verdict for x in cells[at + 1 :]} - {verdict}) == 1
             else:
-                assert re.search(r"no difference|not shown to differ|[Tt]oo few|of \d+ sizes|changes with the size", clause), clause
+                assert re.search(
+                    r"no difference|not shown to differ|[Tt]oo few|of \d+ sizes|changes with the size", clause
+                ), clause
 
 
 @many
@@ -147,7 +168,9 @@ def test_the_sizes_of_a_title_are_told_to_the_tables(c: Comparison) -> None:
     for t in c.tables:
         told = w.told_sizes(t)
         assert {t.compared_sizes[0], t.compared_sizes[-1], t.common_sizes[0], t.common_sizes[-1]} <= set(told)
-        texts = {ratio_texts(x, inverse=i)[0] for s in told for f in t.others if (x := t.cell(f, s)) for i in (False, True)}
+        texts = {
+            ratio_texts(x, inverse=i)[0] for s in told for f in t.others if (x := t.cell(f, s)) for i in (False, True)
+        }
         for clause in re.findall(r"(?:is|are|faster:) ([\d. to]+) times", w.title(t)):
             assert set(clause.split(" to ")) <= texts
 
@@ -163,8 +186,10 @@ def test_counts_of_runs_are_told_as_they_are(n: int, m: int) -> None:
 
 
 def test_counts_that_vary_along_the_sizes_are_a_span() -> None:
-    """"Medians of 8 runs" would be untrue where most sizes have one."""
-    c = comparison((LATENCY, {("f1", 8): around(4, 8), ("f1", 64): around(4, 1), ("f2", 8): around(2), ("f2", 64): around(2)}))
+    """ "Medians of 8 runs" would be untrue where most sizes have one."""
+    c = comparison(
+        (LATENCY, {("f1", 8): around(4, 8), ("f1", 64): around(4, 1), ("f2", 8): around(2), ("f2", 64): around(2)})
+    )
     assert Words(c).runs(c.headline) == "1 to 8 runs (F2: 7)"
 
 
@@ -180,9 +205,15 @@ def table(values: dict[str, dict[int, float]], subject: Subject = LATENCY, n: in
         ({"f1": {8: 10, 64: 20}, "f2": {8: 5, 64: 4}}, "F2 is 2.00 to 5.00 times as fast as F1"),
         ({"f1": {8: 10}, "f2": {8: 20}}, "F1 is faster: 2.00 times as fast as F2"),
         ({"f1": {8: 10}, "f2": {8: 10}}, "no difference is shown between F2 and F1"),
-        ({"f1": {8: 10, 64: 20}, "f2": {8: 5, 64: 20}}, f"F2 is faster than F1 up to 8{NBSP}B, no difference shown above"),
+        (
+            {"f1": {8: 10, 64: 20}, "f2": {8: 5, 64: 20}},
+            f"F2 is faster than F1 up to 8{NBSP}B, no difference shown above",
+        ),
         ({"f1": {8: 10, 64: 20}, "f2": {8: 20, 64: 10}}, f"F2 is slower than F1 up to 8{NBSP}B, faster above"),
-        ({"f1": {8: 10, 64: 20, 512: 9}, "f2": {8: 5, 64: 40, 512: 3}}, "F2 against F1, of 3 sizes: faster at 2, slower at 1"),
+        (
+            {"f1": {8: 10, 64: 20, 512: 9}, "f2": {8: 5, 64: 40, 512: 3}},
+            "F2 against F1, of 3 sizes: faster at 2, slower at 1",
+        ),
         ({"f1": {8: 10}, "f2": {8: 5}, "f3": {8: 2}}, "F2 and F3 are 2.00 to 5.0 times as fast as F1"),
         (
             {"f1": {8: 10}, "f2": {8: 5}, "f3": {8: 20}, "f4": {8: 10}},
@@ -198,7 +229,9 @@ def test_titles(values: dict[str, dict[int, float]], title: str) -> None:
 
 def test_a_size_without_enough_runs_is_not_swallowed_by_a_range() -> None:
     """Faster at 8 B and 4 KiB, too few runs at 64 B between them: not "faster at all sizes"."""
-    c = comparison((LATENCY, {(f, s): around(k, 5 if s == 64 else 7) for f, k in (("f1", 10), ("f2", 5)) for s in (8, 64, 4096)}))
+    c = comparison(
+        (LATENCY, {(f, s): around(k, 5 if s == 64 else 7) for f, k in (("f1", 10), ("f2", 5)) for s in (8, 64, 4096)})
+    )
     assert Words(c).title(c.headline) == "F2 against F1, of 3 sizes: faster at 2, too few runs at 1"
 
 
@@ -221,7 +254,10 @@ def test_the_cover_tells_the_smallest_and_the_largest_size() -> None:
 
 def test_two_measurands_on_the_cover_are_told_apart() -> None:
     """A factor of latency and one of bandwidth stand in sentences that name the quantity, and the lead explains both."""
-    c = comparison((LATENCY, {("f1", 8): around(4), ("f2", 8): around(2)}), (BANDWIDTH, {("f1", 65536): around(50), ("f2", 65536): around(90, 9)}))
+    c = comparison(
+        (LATENCY, {("f1", 8): around(4), ("f2", 8): around(2)}),
+        (BANDWIDTH, {("f1", 65536): around(50), ("f2", 65536): around(90, 9)}),
+    )
     w = Words(c)
     assert [x.split(": ")[0] for x in w.verdict] == ["One-way latency", "Bandwidth in one direction"]
     assert all(x.endswith(".") for x in w.verdict)
@@ -250,7 +286,10 @@ def test_labels_are_text_whatever_they_hold(label: str) -> None:
         (COLLECTIVE, "All-reduce, float sum, out of place, 16 ranks on 2 nodes"),
         (replace(COLLECTIVE, nodes=1, ranks=8), "All-reduce, float sum, out of place, 8 ranks on 1 node"),
         (replace(COLLECTIVE, nodes=None), "All-reduce, float sum, out of place, 16 ranks, nodes not stated"),
-        (replace(COLLECTIVE, dtype=None, redop=None, placement=None), "All-reduce, type not stated, 16 ranks on 2 nodes"),
+        (
+            replace(COLLECTIVE, dtype=None, redop=None, placement=None),
+            "All-reduce, type not stated, 16 ranks on 2 nodes",
+        ),
         (
             replace(COLLECTIVE, operation="broadcast", redop=None, root=0, tool="rccl-tests"),
             "Broadcast, float, root 0, out of place, 16 ranks on 2 nodes, rccl-tests",
@@ -290,7 +329,9 @@ def test_two_subjects_have_two_lines() -> None:
 
 def test_unlike_tools_are_named_with_their_configuration() -> None:
     """Beside the ratio, in the lead; and where the size was declared."""
-    streams = points_of(Subject(kind="bandwidth", test="iperf3", protocol="TCP", streams=1), {("f1", 65536): around(50)})
+    streams = points_of(
+        Subject(kind="bandwidth", test="iperf3", protocol="TCP", streams=1), {("f1", 65536): around(50)}
+    )
     verbs = points_of(BANDWIDTH, {("f2", 65536): around(90)})
     import polars as pl
 
@@ -312,10 +353,13 @@ def test_what_unlike_tools_state_differs_only_where_it_can_be_compared() -> None
     by_test = {"f1": [None], "f2": [1024], "f3": [4096]}
     w, t = table({"f1": {8: 1}, "f2": {8: 1}, "f3": {8: 1}})
     subject = replace(LATENCY, tests=(("f1", "iperf3"), ("f2", "ib"), ("f3", "ib")))
-    assert w.residue(replace(t, subject=subject, residue={"mtu_bytes": by_test})) == "Besides the fabric: MTU (F2 1024; F3 4096)."
-    assert w.residue(replace(t, subject=subject, residue={"mtu_bytes": {"f1": [9000], "f2": [4096], "f3": [4096]}})) == (
-        "Nothing else that the logs state."
+    assert (
+        w.residue(replace(t, subject=subject, residue={"mtu_bytes": by_test}))
+        == "Besides the fabric: MTU (F2 1024; F3 4096)."
     )
+    assert w.residue(
+        replace(t, subject=subject, residue={"mtu_bytes": {"f1": [9000], "f2": [4096], "f3": [4096]}})
+    ) == ("Nothing else that the logs state.")
 
 
 def test_every_field_of_the_residue_has_words() -> None:
@@ -334,9 +378,15 @@ REASONS = ("one_fabric", "no_common_size", "sizes", "zero", "no_value", "operati
 def test_every_refusal_says_what_why_and_what_closes_it(reason: str) -> None:
     """For one subject and for many."""
     w, _ = table({"f1": {8: 1}, "f2": {8: 1}})
-    for subjects in ((LATENCY,), tuple(replace(LATENCY, queue_pairs=n) for n in range(1, 9)), (Subject(kind="collective", ranks=8),)):
+    for subjects in (
+        (LATENCY,),
+        tuple(replace(LATENCY, queue_pairs=n) for n in range(1, 9)),
+        (Subject(kind="collective", ranks=8),),
+    ):
         for full in (False, True):
-            what, why, closes = w.refusal(Refusal(subjects=subjects, fabrics=("f1",), missing=("f2",), reason=reason, sizes=(8, 64)), full=full)
+            what, why, closes = w.refusal(
+                Refusal(subjects=subjects, fabrics=("f1",), missing=("f2",), reason=reason, sizes=(8, 64)), full=full
+            )
             assert what.endswith(".")
             assert why.endswith(".")
             assert why[0].isupper()
@@ -375,7 +425,9 @@ def test_what_was_selected_and_what_stands_elsewhere_is_told() -> None:
     """A filter and an unclaimed fabric are no silence."""
     c = comparison((LATENCY, {("f1", 8): around(9), ("f2", 8): around(3)}))
     assert Words(c).selection() == []
-    c = replace(c, selection=Selection(operation="all_reduce", size_min="8"), elsewhere={"IB": 0, "Unknown fabric": 1, "TCP": 3})
+    c = replace(
+        c, selection=Selection(operation="all_reduce", size_min="8"), elsewhere={"IB": 0, "Unknown fabric": 1, "TCP": 3}
+    )
     assert Words(c).selection() == [
         "Only measurements with operation = all_reduce, size_min = 8 were selected.",
         "IB: no run in this campaign.",

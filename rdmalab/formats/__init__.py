@@ -18,7 +18,7 @@ import importlib
 import pkgutil
 import re
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 from types import ModuleType
 from typing import Protocol, cast
 
@@ -27,6 +27,7 @@ from rdmalab.sources import Text
 
 
 _FILLING = b"0123456789. \t"
+_SMALL = 256  # lines of an outline that is worth remembering
 
 
 class Format(Protocol):
@@ -51,26 +52,30 @@ def known() -> tuple[Format, ...]:
 
 def detect(text: Text) -> list[Format]:
     """All formats whose signature stands anywhere in *text*, by name; reads the text once, in chunks."""
-    waiting = _hinted()
     found: list[Format] = []
     for _, chunk in text.chunks():
-        outline = _outline(chunk)
-        hits = [f for f, hints in waiting if any(h in outline for h in hints) and f.SIGNATURE.search(chunk)]
-        if hits:
-            found += hits
-            waiting = [w for w in waiting if w[0] not in hits]
+        outline = frozenset(chunk.translate(None, _FILLING).split(b"\n"))
+        likely = _likely(outline) if len(outline) < _SMALL else _likely.__wrapped__(outline)
+        found += [form for form in likely if form not in found and form.SIGNATURE.search(chunk)]
     return sorted(found, key=lambda f: f.NAME)
 
 
+@lru_cache(maxsize=1024)
+def _likely(outline: frozenset[bytes]) -> list[Format]:
+    """
+    The formats whose hints stand in a text, or that have none.
+
+    Args:
+        outline: The lines of the text without numbers and blanks: a dozen in most logs, the same in many logs.
+    """
+    text = b"\n".join((*outline, b""))
+    return [f for f, hints in _hints() if any(hint in text for hint in hints)]
+
+
 @cache
-def _hinted() -> list[tuple[Format, tuple[bytes, ...]]]:
-    """The formats with their hints as an outline shows them."""
-    return [(f, tuple(h.translate(None, _FILLING) for h in getattr(f, "HINTS", (b"",)))) for f in known()]
-
-
-def _outline(chunk: bytes) -> bytes:
-    """What *chunk* says besides numbers and blanks, each line of it once: a few hundred bytes of most logs."""
-    return b"\n".join({*chunk.translate(None, _FILLING).split(b"\n"), b""}) + b"\n"
+def _hints() -> list[tuple[Format, list[bytes]]]:
+    """All formats with their hints as they stand in an outline."""
+    return [(f, [h.translate(None, _FILLING) for h in getattr(f, "HINTS", (b"",))]) for f in known()]
 
 
 def read(text: Text) -> Log:

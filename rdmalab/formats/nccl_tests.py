@@ -27,13 +27,14 @@ NAME = "nccl-tests"
 EXAMPLE = "1048576  262144  float  sum  -1  61.13  17.15  25.73  0  60.02  17.47  26.21  0"
 _TYPE = "(?:u?int(?:8|32|64)?|char|half|float|double|bfloat16|f8e4m3|f8e5m2|fp8_e4m3|fp8_e5m2)"
 HINTS = (
-    b"Avg bus", b"Out of bounds", b"nThread", b"Using devices", b"Test ", b" failure ", b"algbw", b"int", b"char", b"half",
-    b"float", b"double", b"5m2", b"4m3",
+    b"Avg bus", b"Out of bounds", b"nThread", b"Using devices", b"Test NCCL", b"Test CUDA", b"Test timeout",
+    b"Test failure", b"NCCL failure", b"Cuda failure", b"algbw", b"int", b"char", b"half", b"float", b"double", b"f8e5m2",
+    b"fp8_e5m2",
 )  # fmt: skip
 SIGNATURE = re.compile(
     rb"Avg bus bandwidth|Out of bounds values|nThread|Using devices|Test (?:NCCL|CUDA|timeout|failure)"
     rb"|(?:NCCL|Cuda) failure \S+:\d|algbw +busbw"
-    rb"|(?:int8|int32|int64|int|char|half|float|double|bfloat16|5m2|4m3)[ \t]+(?:sum|prod|max|min|avg|mulsum|none|-?\d)"
+    rb"|(?:int8|int32|int64|int|char|half|float|double|bfloat16|fp?8_?e[45]m[23])[ \t]+(?:sum|prod|max|min|avg|mulsum|none|-?\d)"
 )
 # What only the process that prints the table prints. A leading literal lets huge logs be searched at memory speed; the
 # other pattern is for logs whose comment marks or whole heads are gone.

@@ -53,9 +53,12 @@ _AT_A_COLON = (
     r"(?<=NIC statistics:)",
     r"(?<=# Port counters:)|(?<=# Port extended counters:)",
 )
+HINTS = tuple(
+    hint.encode() for hint in ("counters", "statistics", "link ", *(f"{word}:" for word in _NIC_WORDS), *_RDMA_NAMES)
+)
 SIGNATURE = re.compile(
     f":(?:{'|'.join(_AT_A_COLON)})".encode()
-    + rb"|/(?:counters|hw_counters|statistics)/\w+:\d|/\d+ [a-z]\w+ \d+ [a-z]\w+ \d|duplicate_request \d+[ \t\r]*$",
+    + rb"|/(?:counters|hw_counters|statistics)/\w+:\d|link \S+/\d+ [a-z]\w+ \d+ [a-z]\w+ \d|duplicate_request \d+[ \t\r]*$",
     re.M,
 )
 _ANCHOR = re.compile(r"NIC statistics:$|# Port (?:extended )?counters: |link [\w.-]+/\d+ \w+ \d|/sys/class/\w+/", re.M)
