@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from rdmalab import series, stats
 from rdmalab.errors import NothingToCompare
+from rdmalab.pairs import Pairs, node_pairs
 from rdmalab.series import Selection, Subject
+from rdmalab.telemetry import Telemetry, telemetry
 
 if TYPE_CHECKING:
     import polars as pl
@@ -138,6 +140,8 @@ class Comparison:
     runs: "pl.DataFrame"
     snapshot: str
     elsewhere: dict[str, int] = field(default_factory=dict)  # label -> runs, of the fabrics that were not selected
+    pairs: Pairs | None = None
+    telemetry: Telemetry | None = None
 
     @cached_property
     def labels(self) -> dict[str, str]:
@@ -215,7 +219,9 @@ def compare(lab: "Lab", selection: Selection) -> Comparison:
         raise NothingToCompare(_why_one(campaign, names[0], elsewhere))
     points = series.points(lab, selection, names)
     same = lab.sql("SELECT measures, tests, size_bytes FROM raw.same WHERE campaign = $c", c=campaign)
-    groups = series.declared_same(points, same, names) + series.subjects(points)
+    groups = (
+        series.declared_same(points, same, names) + series.subjects(points) + series.across_nodes(points, names)
+    )
     tables = [t for subject, rows in groups for t in _tables(subject, rows, names)]
     runs = _runs(lab, campaign, names)
     if not tables:
@@ -226,7 +232,8 @@ def compare(lab: "Lab", selection: Selection) -> Comparison:
         campaign=head[0] if head else {"campaign": campaign} | _NO_FILE,
         selection=selection, fabrics=fabrics, baseline=names[0], tables=tuple(tables[i] for i in order),
         refusals=tuple(_refusals(points, tables, names, series.clashing(points, same, names))), runs=runs,
-        snapshot=_snapshot(lab, campaign), elsewhere=elsewhere,
+        snapshot=_snapshot(lab, campaign), elsewhere=elsewhere, pairs=node_pairs(lab, campaign, names),
+        telemetry=telemetry(lab, campaign, names),
     )  # fmt: skip
 
 

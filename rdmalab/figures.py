@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
     from rdmalab.compare import Cell, Comparison, Table
+    from rdmalab.pairs import Pairs
 
 INK, INK2, INK3, RULE, GRID, WASH = "#1B2129", "#4A5360", "#737C88", "#C9CFD6", "#E4E8EC", "#F4F6F8"
 FONT = '"Plex","RSC",sans-serif'
@@ -622,3 +623,94 @@ def key_svg(look: Look) -> str:
         f'<line x1="0" y1="6" x2="25" y2="6" stroke="{look.line}" stroke-width="{look.width}"{dash}></line>'
         f"{shape.format(a=attributes)}</svg>"
     )
+
+
+_SHORT_OF_LIMIT = [[0, "#08306B"], [0.25, "#2F6FA8"], [0.5, "#7FB0D3"], [0.75, "#C6DDEC"], [1, "#F2F7FB"]]
+_CELL_TEXT_UP_TO = 16  # hosts
+
+
+def pair_matrix(pairs: "Pairs", *, of_best: str) -> "go.Figure":
+    """
+    Node pairs as a matrix, dark where short of the best pair; hosts by name, not by value. Above 16 hosts no numbers.
+
+    Args:
+        of_best: Title of the scale: what 100 per cent is.
+    """
+    import plotly.graph_objects as go
+
+    hosts = list(pairs.hosts)
+    best = max(pairs.busbw_gbyte_s.values())
+    share = [[_share(pairs, a, b, best) for b in hosts] for a in hosts]
+    shown = len(hosts) <= _CELL_TEXT_UP_TO
+    text = [[_pair_text(pairs, a, b) if shown else "" for b in hosts] for a in hosts]
+    low = min(92.0, 2 * math.floor(min(v for row in share for v in row if v is not None) / 2))
+    figure = _base(70 + 24 * len(hosts) + 60, l=120, r=120, t=46, b=52)
+    figure.update_layout(hovermode="closest")
+    figure.add_trace(
+        go.Heatmap(
+            z=share, x=hosts, y=hosts, zmin=low, zmax=100, colorscale=_SHORT_OF_LIMIT, xgap=2, ygap=2, text=text,
+            texttemplate="%{text}", textfont={"size": 10.5}, hovertemplate="%{y}, %{x}: %{text}", hoverongaps=False,
+            colorbar={
+                "orientation": "h", "thickness": 9, "len": 0.6, "y": -0.02, "yanchor": "top", "outlinewidth": 0,
+                "title": {"text": of_best, "side": "bottom", "font": {"size": 10}}, "ticksuffix": " %",
+            },
+        )  # fmt: skip
+    )
+    names = [_plain(_short_host(h)) for h in hosts]
+    slow = set(pairs.slow_hosts)
+    labels = [f"<b>{n}</b>" if h in slow else n for n, h in zip(names, hosts, strict=True)]
+    figure.update_xaxes(
+        type="category", side="top", tickvals=hosts, ticktext=labels, showgrid=False, ticks="", tickangle=0,
+        tickfont={"size": 10}, showline=False,
+    )  # fmt: skip
+    figure.update_yaxes(
+        type="category", autorange="reversed", tickvals=hosts, ticktext=labels, showgrid=False, ticks="",
+        tickfont={"size": 10}, showline=False,
+    )  # fmt: skip
+    for host in hosts:
+        figure.add_annotation(
+            xref="paper", x=1, y=host, xanchor="left", xshift=10, showarrow=False, text=number_text(pairs.median_of(host)),
+            font={"size": 10.5, "color": "#A3201D" if host in slow else INK},
+        )  # fmt: skip
+    return figure
+
+
+def _share(pairs: "Pairs", a: str, b: str, best: float) -> float | None:
+    value = pairs.of(a, b) if a != b else None
+    return None if value is None else 100 * value / best
+
+
+def _pair_text(pairs: "Pairs", a: str, b: str) -> str:
+    if a == b:
+        return "–"
+    value = pairs.of(a, b)
+    return number_text(value) if value is not None else ""
+
+
+def _short_host(host: str, most: int = 14) -> str:
+    """The end of a long host name, where names differ."""
+    return host if len(host) <= most else "…" + host[-most + 1 :]
+
+
+def use_chart(c: "Comparison", kind: str) -> "go.Figure | None":
+    """Use over time of one kind, one line a device, coloured by fabric; None without stamped readings."""
+    import plotly.graph_objects as go
+
+    if c.telemetry is None or c.telemetry.series.is_empty():
+        return None
+    rows = c.telemetry.series.filter(c.telemetry.series["kind"] == kind)
+    if rows.is_empty():
+        return None
+    figure = _base(226, b=34)
+    look = looks(c)
+    for (fabric, _, _), part in rows.group_by(["fabric", "log_id", "device"], maintain_order=True):
+        colour = look[str(fabric)]
+        figure.add_trace(
+            go.Scatter(
+                x=part["second"].to_list(), y=part["value_pct"].to_list(), mode="lines", name=c.labels[str(fabric)],
+                line={"color": colour.line, "width": 1.2, "dash": colour.dash}, hovertemplate="%{y:.3g} %",
+            )  # fmt: skip
+        )
+    figure.update_yaxes(range=[0, 105], ticksuffix=" %", gridcolor=GRID, zeroline=False)
+    figure.update_xaxes(ticksuffix=" s", gridcolor=GRID, zeroline=False, showline=True, linecolor=INK2)
+    return figure

@@ -95,15 +95,31 @@ class FabricComparison:
         tag = f'<span class="tag">{escape(self.status)}</span>' if self.status else ""
         html = (
             f'<section class="cover"><p class="covertop"><b>{escape(self._("Fabric comparison"))}</b> {tag}</p>'
-            f'<h1>{clauses}</h1><p class="lead">{escape(w.lead())}</p>'
+            f'<h1>{clauses}</h1><p class="lead">{escape(w.lead())}</p>{self._fallen()}'
             f'<div class="coverfigure"><p class="sub">{escape(self._cover_caption(table))}</p>'
             '<div data-figure="0"></div></div>'
             '<dl class="facts">'
             + "".join(f"<div><dt>{escape(k)}</dt><dd>{escape(v)}</dd></div>" for k, v in facts)
             + "</dl></section>"
         )
-        figure = figures.cover_chart(c, table, 470 - 44 * max(0, sum(-(-len(x) // 36) for x in w.verdict) - 4))
-        return Block(html, [figure], alts=[self._cover_caption(table)])
+        return Block(html, [figures.cover_chart(c, table, self._cover_height())], alts=[self._cover_caption(table)])
+
+    def _cover_height(self) -> int:
+        """What the text of the cover leaves to its picture, in px: a Chinese character is twice as wide as a letter."""
+        wide = 2 if self.w.lang == "zh" else 1
+        title = sum(-(-wide * len(x) // 36) for x in self.w.verdict)
+        lead = -(-wide * len(self.w.lead()) // 72) + (3 if self._fallen() else 0)
+        return max(250, 470 - 44 * max(0, title - 4) - 22 * max(0, lead - 3))
+
+    def _fallen(self) -> str:
+        """The runs that fell back to another transport: said on the first page, and not counted."""
+        fallen = self.c.runs.filter(self.c.runs["excluded_because"].str.starts_with("fell back").fill_null(False))
+        counts = Counter((r["fabric"], r["excluded_because"]) for r in fallen.iter_rows(named=True))
+        word = escape(self._("Check"))
+        return "".join(
+            f'<div class="check"><b>{word}</b> {escape(self.w.fallback(fabric, reason, n))}</div>'
+            for (fabric, reason), n in counts.items()
+        )
 
     def _cover_caption(self, table: "Table") -> str:
         if table.subject.kind == "collective" and figures.has_curve(table):
@@ -251,7 +267,7 @@ class FabricComparison:
             refusals += f"<p>{escape(self._('{n} more on the evidence page.').format(n=len(self.c.refusals) - 4))}</p>"
         none = f"<p>{escape(self._('Every measurement of this selection has a counterpart.'))}</p>"
         left = (
-            f"<div><h3>{escape(self._('What it rests on'))}</h3>{self._runs_table()}{self._warnings()}</div>"
+            f"<div><h3>{escape(self._('Transport: what the logs prove'))}</h3>{self._runs_table()}{self._warnings()}</div>"
             f"<div><h3>{escape(self._('What could not be compared'))}</h3>{refusals or none}</div>"
         )
         return f'<div class="cols2">{left}</div>'
@@ -261,36 +277,25 @@ class FabricComparison:
         return f'<div class="hatched"><b>{escape(what)}</b> {escape(why)} <em>{closing}</em> {escape(closes)}</div>'
 
     def _runs_table(self) -> str:
+        """What the logs prove: per fabric the path in use and GPUDirect, and how many of the used runs prove it."""
         rows = []
         for fabric in self.c.fabrics["fabric"]:
-            part = self.c.runs.filter(self.c.runs["fabric"] == fabric)
-            used = part.filter(part["run_id"].is_in(list(self.c.used_runs)))
-            named = part["fabric_printed"].is_not_null() | ~part["transport_verdict"].is_in(
-                ["unknown", "rdma_unspecified"]
-            )
-            proved = part.filter(named.fill_null(False))
+            part = self.c.runs.filter((self.c.runs["fabric"] == fabric) & self.c.runs["run_id"].is_in(list(self.c.used_runs)))
+            proofs = [self.w.proof(r) for r in part.iter_rows(named=True)]
+            proved = sum(p is not None for p in proofs)
+            paths = ", ".join(dict.fromkeys(p for p in proofs if p)) or self._("not proved")
+            direct = set(part["transport_gdr"].drop_nulls())
             rows.append(
-                f"<tr>{cell_html(self.c.labels[fabric], 'text')}{cell_html(str(len(part)))}{cell_html(str(len(used)))}"
-                f"{cell_html(str(len(proved)))}</tr>"
+                f"<tr>{cell_html(self.c.labels[fabric], 'text')}"
+                f"<td>{_dot(proved, len(proofs))}{escape(paths)}</td>"
+                f"<td>{escape(self.w.gpudirect(direct))}</td>{cell_html(f'{proved} / {len(proofs)}')}</tr>"
             )
-        head = [
-            th(self._("Fabric"), "text"),
-            th(self._("Runs")),
-            th(self._("used")),
-            th(self._("naming their transport")),
-        ]
-        return table_html(head, rows)
+        head = [th(self._("Fabric"), "text"), th(self._("Path in use"), "text"), th("GPUDirect", "text"), th(self._("Runs proved"))]
+        note = self._("Dot: every run, some, none. Proof is a line of the run's own log.")
+        return table_html(head, rows) + f'<p class="small">{escape(note)}</p>'
 
     def _warnings(self) -> str:
-        out = ""
-        fallen = self.c.runs.filter(self.c.runs["excluded_because"].str.starts_with("fell back").fill_null(False))
-        for row in fallen.iter_rows(named=True):
-            text = self._("One {fabric} run {reason}. It is not counted as {fabric}.").format(
-                fabric=self.w.label(row["fabric"]), reason=row["excluded_because"]
-            )
-            out += f'<div class="check"><b>{escape(self._("Check"))}</b> {escape(text)}</div>'
-        out += "".join(self._above(table) for table in self.c.tables)
-        return out
+        return self._fallen() + "".join(self._above(table) for table in self.c.tables)
 
     def latency(self, table: "Table | None" = None) -> Block:
         """Time against message size, the table of medians, and what differs besides the fabric."""
@@ -549,6 +554,53 @@ class FabricComparison:
             out += [page(t) for t in tables[:1]]
         return out
 
+    def node_pairs(self) -> Block:
+        """Who is slow, as a matrix of host pairs; empty where fewer than three hosts were paired."""
+        pairs = self.c.pairs
+        if pairs is None:
+            return Block("")
+        w = self.w
+        rows = [
+            f"<tr>{cell_html(f'{a} – {b}', 'text')}{cell_html(number_text(v))}"
+            f"{cell_html(f'{100 * v / max(pairs.busbw_gbyte_s.values()):.1f}')}</tr>"
+            for (a, b), v in pairs.slowest(5)
+        ]
+        head = [th(self._("Slowest pairs"), "text"), th(self._("bus bandwidth, GB/s")), th(self._("% of the best pair"))]
+        body = '<div data-figure="0"></div>' + table_html(head, rows) + self._columns(
+            (self._("What it shows"), w.slow_hosts(pairs)),
+            (self._("How to read it"), self._("Every cell is the median of the runs of two hosts, both directions at once; a host is slow if its median lies more than 3.5 robust deviations and 2 % below the others.")),
+            (self._("What it does not show"), w.unmeasured_pairs(pairs)),
+        )  # fmt: skip
+        figure = figures.pair_matrix(pairs, of_best=self._("% of the best pair; right: median of the host, GB/s"))
+        title = w.pairs_title(pairs)
+        return Block(self._section(self._("Node pairs"), title, w.pairs_line(pairs), body), [figure], alts=[title])
+
+    def use_over_time(self) -> Block:
+        """GPU, CPU and memory use where readings exist, and the CPU time that a gigabyte costs."""
+        found = self.c.telemetry
+        if not found:
+            return Block("")
+        w = self.w
+        uses = [
+            f"<tr>{cell_html(self.c.labels[u.fabric], 'text')}{cell_html(w.use(u.kind), 'text')}{cell_html(str(u.readings))}"
+            f"{cell_html(number_text(u.median_pct))}{cell_html(f'[{number_text(u.low_pct)}, {number_text(u.high_pct)}]', 'interval')}</tr>"
+            for u in found.uses
+        ]
+        head = [th(self._("Fabric"), "text"), th(self._("What"), "text"), th(self._("readings")), th(self._("median, %")), th(self._("lowest, highest"), "interval")]
+        costs = [
+            f"<tr>{cell_html(self.c.labels[x.fabric], 'text')}{cell_html(str(x.runs))}"
+            f"{cell_html(w.seconds(x.sender_s_per_gbyte))}{cell_html(w.seconds(x.receiver_s_per_gbyte))}</tr>"
+            for x in found.costs
+        ]
+        cost_head = [th(self._("CPU time per 10^9 bytes moved"), "text"), th(self._("runs")), th(self._("sender, core seconds")), th(self._("receiver, core seconds"))]
+        charts = [(k, f) for k in dict.fromkeys(u.kind for u in found.uses) if (f := figures.use_chart(self.c, k))]
+        html = table_html(head, uses) if uses else ""
+        html += "".join(f'<p class="axis">{escape(w.use(k))}</p><div data-figure="{i}"></div>' for i, (k, _) in enumerate(charts))
+        html += table_html(cost_head, costs) if costs else ""
+        html += f'<div class="note"><b>{escape(self._("Note"))}</b> {escape(w.spinning_kernels())}</div>'
+        title, sub = self._("What was busy while the tests ran"), self._("Readings of the logs of each fabric; what was not measured is not shown.")
+        return Block(self._section(self._("Use"), title, sub, html), [f for _, f in charts], alts=[w.use(k) for k, _ in charts])
+
     def evidence(self) -> Block:
         """Every run behind the numbers with its log, line and hash; what was left out, and why."""
         used = self.c.runs.filter(self.c.runs["run_id"].is_in(list(self.c.used_runs)))
@@ -741,3 +793,9 @@ def _shown_path(path: str, root: str | None) -> str:
     """
     inside = path.removeprefix(f"{root}/") if root else path
     return inside if inside != path else "!".join(part.rpartition("/")[2] for part in path.split("!"))
+
+
+def _dot(proved: int, of: int) -> str:
+    """The dot of a proof: every run, some, none."""
+    kind = "full" if of and proved == of else "some" if proved else "none"
+    return f'<span class="proof {kind}"></span> '

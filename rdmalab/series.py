@@ -26,7 +26,7 @@ TEST_KEY = (
     "reverse",
 )  # fmt: skip
 RESIDUE = (
-    "gpu_model", "library_version", "tool_version", "device", "mtu_bytes", "gid_index", "transport_gdr",
+    "nodes", "gpu_model", "library_version", "tool_version", "device", "mtu_bytes", "gid_index", "transport_gdr",
     "run_iterations", "warmup_iterations", "iterations", "duration_s", "algorithm", "nccl_protocol", "connection",
     "queue_pairs", "streams", "hosts",
 )  # fmt: skip
@@ -253,6 +253,31 @@ def subjects(frame: "pl.DataFrame") -> "list[tuple[Subject, pl.DataFrame]]":
     for kind in ("collective", "latency", "bandwidth"):
         found += _split(kind, frame.filter((pl.col("kind") == kind) & pl.col(Subject(kind=kind).metric).is_not_null()))
     return sorted(found, key=lambda item: (-item[1]["fabric"].n_unique(), -item[1].height))
+
+
+def across_nodes(frame: "pl.DataFrame", fabrics: list[str]) -> "list[tuple[Subject, pl.DataFrame]]":
+    """
+    The same collective among as many ranks on unlike numbers of nodes, one a fabric: NVLink inside a node against the
+    network between nodes. Only where no number of nodes is shared; the nodes are residue then, and are said.
+    """
+    import polars as pl
+
+    key = tuple(k for k in COLLECTIVE_KEY if k != "nodes")
+    part = frame.filter((pl.col("kind") == "collective") & pl.col("time_us").is_not_null() & pl.col("nodes").is_not_null())
+    found: list[tuple[Subject, pl.DataFrame]] = []
+    for values, rows in part.with_columns(size_declared=pl.lit(False)).group_by(key, maintain_order=True):
+        shared = rows.group_by("nodes").agg(pl.col("fabric").n_unique())["fabric"].max()
+        here = [f for f in fabrics if f in set(rows["fabric"])]
+        if len(here) > 1 and shared == 1:
+            chosen = [_commonest_nodes(rows.filter(pl.col("fabric") == f)) for f in here]
+            found.append((Subject(kind="collective", **dict(zip(key, values, strict=True))), pl.concat(chosen)))
+    return found
+
+
+def _commonest_nodes(rows: "pl.DataFrame") -> "pl.DataFrame":
+    """The rows at the number of nodes that most runs have; the smaller number where two have as many."""
+    groups = [group for _, group in rows.group_by("nodes", maintain_order=True)]
+    return max(groups, key=lambda g: (g["run_id"].n_unique(), -g["nodes"][0]))
 
 
 def without_value(frame: "pl.DataFrame") -> "list[tuple[Subject, pl.DataFrame]]":

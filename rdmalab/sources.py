@@ -127,6 +127,11 @@ class Text:
         data = content.encode() if isinstance(content, str) else content
         return cls(path, partial(io.BytesIO, data))
 
+    @property
+    def held(self) -> bytes | None:
+        """The whole content as :meth:`chunks` yields it, None where it is too much to be held."""
+        return self._data
+
     def chunks(self) -> Iterator[tuple[int, bytes]]:
         """Yields (number of the first line, bytes) in pieces that end at a line end; encoded as UTF-8 or latin-1."""
         if self._data is not None:

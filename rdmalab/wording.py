@@ -4,7 +4,6 @@
 runs". Every sentence goes through one message catalogue, so that a language is a file of translations.
 """
 
-import gettext
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -12,16 +11,16 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from rdmalab.compare import FASTER, MIN_RUNS, NO_DIFFERENCE, NOT_MEASURED, SLOWER, TOO_FEW
-from rdmalab.errors import UsageError
+from rdmalab.language import translator
 from rdmalab.series import TEST_KEY
 from rdmalab.tables import NBSP, number_text, ratio_texts, time_unit, value_texts
 from rdmalab.units import size_text
 
 if TYPE_CHECKING:
     from rdmalab.compare import Cell, Comparison, Refusal, Table
+    from rdmalab.pairs import Pairs
     from rdmalab.series import Subject
 
-LANGUAGES = ("en",)
 ABOVE_PCT = 100.2  # rounding of the printed numbers reaches no further
 
 _OPERATIONS = {
@@ -35,10 +34,8 @@ class Words:
     """The wording of one comparison in one language."""
 
     def __init__(self, c: "Comparison", lang: str = "en") -> None:
-        if lang not in LANGUAGES:
-            raise UsageError(f"no report in language '{lang}'; there is: {', '.join(LANGUAGES)}")
         self.c, self.lang = c, lang
-        self._ = gettext.NullTranslations().gettext
+        self._ = translator(lang)
 
     # -- small parts ----------------------------------------------------------------------------------------------
 
@@ -428,6 +425,91 @@ class Words:
             )  # fmt: skip
         return " ".join(said)
 
+    # -- transport, pairs, use ------------------------------------------------------------------------------------
+
+    def proof(self, run: dict[str, Any]) -> str | None:
+        """The path that a run's own log proves, in the words of the log; None without a proof."""
+        verdict, family = run["transport_verdict"], run["fabric_printed"]
+        paths = {
+            "ib": "NET/IB, InfiniBand", "roce": "NET/IB, RoCE", "socket": "NET/Socket", "ofi": "NET/OFI",
+            "intra_node": self._("inside the node"),
+        }  # fmt: skip
+        if run["kind"] == "collective" and verdict in paths:
+            return paths[verdict]
+        return str(run["program"] or run["tool"]) if family and family != "unknown" else None
+
+    def gpudirect(self, found: set[str]) -> str:
+        """What the channel lines say of GPUDirect RDMA."""
+        if not found:
+            return self._("not stated")
+        words = {"all": "GDRDMA", "none": self._("not used"), "mixed": self._("some connections")}
+        return words[found.pop()] if len(found) == 1 else words["mixed"]
+
+    def fallback(self, fabric: str, reason: str, runs: int) -> str:
+        """Runs that did not use what their fabric's name says."""
+        template = (
+            self._("One {fabric} run {reason}. It is not counted as {fabric}.") if runs == 1
+            else self._("{n} {fabric} runs {reason}. They are not counted as {fabric}.")
+        )  # fmt: skip
+        shown = reason.replace("fell back to sockets", self._("fell back to sockets"), 1)
+        return template.format(fabric=self.label(fabric), reason=shown, n=runs)
+
+    def pairs_title(self, pairs: "Pairs") -> str:
+        """Who is slow, or that nobody stands out."""
+        slow = pairs.slow_hosts
+        if not slow:
+            return self._("No host stands out among {n}").format(n=len(pairs.hosts))
+        if len(slow) > 3:
+            return self._("{k} of {n} hosts are slow with every partner").format(k=len(slow), n=len(pairs.hosts))
+        return self._("Slow with their partners: {hosts}").format(hosts=self.join(slow))
+
+    def pairs_line(self, pairs: "Pairs") -> str:
+        """The conditions of the matrix."""
+        place = self._("out of place") if pairs.placement == "out_of_place" else self._("in place")
+        return self._("Bus bandwidth of {operation}, {dtype}, {place}, {ranks} ranks on 2 nodes at {size}, GB/s; {fabric}, {pairs} pairs, {runs} runs.").format(
+            operation=_OPERATIONS.get(pairs.operation, pairs.operation), dtype=pairs.dtype, place=place, ranks=pairs.ranks,
+            size=self.size(pairs.size_bytes), fabric=self.label(pairs.fabric), pairs=len(pairs.busbw_gbyte_s), runs=pairs.runs,
+        )  # fmt: skip
+
+    def slow_hosts(self, pairs: "Pairs") -> str:
+        """The medians of the slow hosts against the others."""
+        slow = pairs.slow_hosts
+        rest = [pairs.median_of(h) for h in pairs.hosts if h not in slow]
+        if not slow or not rest:
+            return self._("The medians of the hosts lie between {low} and {high} GB/s.").format(
+                low=number_text(min(map(pairs.median_of, pairs.hosts))), high=number_text(max(map(pairs.median_of, pairs.hosts)))
+            )
+        return self._("{hosts}: {values} GB/s in the median of their pairs; the others {low} to {high}.").format(
+            hosts=self.join(slow), values=self.join(number_text(pairs.median_of(h)) for h in slow),
+            low=number_text(min(rest)), high=number_text(max(rest)),
+        )  # fmt: skip
+
+    def unmeasured_pairs(self, pairs: "Pairs") -> str:
+        """Pairs without a run, and that sender and receiver are not told apart."""
+        text = self._("Which of the two hosts of a pair is the slow one in one direction: a collective loads both.")
+        if not pairs.missing:
+            return self._("Every pair was measured.") + " " + text
+        return self._("{n} pairs were not measured.").format(n=len(pairs.missing)) + " " + text
+
+    def use(self, kind: str) -> str:
+        """What a share of use is a share of."""
+        return {
+            "gpu_busy": self._("GPU: time with a kernel resident"), "sm_active": self._("GPU: SM active"),
+            "gpu_memory": self._("GPU memory: time busy"), "cpu_sender": self._("CPU of the sender, % of one core"),
+            "cpu_receiver": self._("CPU of the receiver, % of one core"), "cpu_all": self._("CPU, % of all cores"),
+        }[kind]  # fmt: skip
+
+    def spinning_kernels(self) -> str:
+        """The sentence that stands under every figure of GPU use."""
+        return self._(
+            "GPU use counts the time in which any kernel is resident. NCCL kernels spin while they wait for the network, so a "
+            "network-bound job shows 100 %: it is no proof of useful work."
+        )
+
+    def seconds(self, value: float | None) -> str:
+        """Core seconds, or that they were not measured."""
+        return self._("not measured") if value is None else number_text(value)
+
     # -- what limits, what differs, what is missing ----------------------------------------------------------------
 
     def limits(self, table: "Table") -> list[str]:
@@ -477,7 +559,7 @@ class Words:
     def residue(self, table: "Table") -> str:
         """What differs inside the selection besides the fabric."""
         names = {
-            "gpu_model": self._("GPU"), "library_version": self._("library version"),
+            "nodes": self._("nodes"), "gpu_model": self._("GPU"), "library_version": self._("library version"),
             "tool_version": self._("tool version"),
             "device": self._("device"), "mtu_bytes": "MTU", "run_iterations": self._("iterations"),
             "hosts": self._("hosts"),
@@ -596,4 +678,3 @@ def _values(values: list[Any], none: str) -> str:
     return ", ".join(shown[:3]) + ("…" if len(shown) > 3 else "")
 
 
-__all__ = ["LANGUAGES", "Words", "time_unit"]

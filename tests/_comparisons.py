@@ -50,7 +50,8 @@ def nccl(
         f"agg iters: {agg} validation: 1 graph: 0",
         "#", "# Using devices", *devices, "#",
         "#                                                              out-of-place                       in-place",
-        "#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong",
+        "#       size         count      type   redop    root     time   algbw   busbw #wrong"
+        "     time   algbw   busbw #wrong",
         "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)",
     ]  # fmt: skip
     return "\n".join([*head, *rows, "# Out of bounds values : 0 OK", "# Avg bus bandwidth    : 47.565", "#", ""])
@@ -141,7 +142,8 @@ def ucx(times_us: float, *, iterations: int = 1000) -> str:
         "+--------------+--------------+----------+---------+---------+----------+----------+-----------+-----------+",
         "|    Stage     | # iterations | 50.0%ile | average | overall |  average |  overall |  average  |  overall  |",
         "+--------------+--------------+----------+---------+---------+----------+----------+-----------+-----------+",
-        f"Final:{iterations:22d}{times_us:11.3f}{times_us:10.3f}{times_us:10.3f}        0.19       0.19        3080        3080",
+        f"Final:{iterations:22d}{times_us:11.3f}{times_us:10.3f}{times_us:10.3f}"
+        "        0.19       0.19        3080        3080",
         "",
     ])  # fmt: skip
 
@@ -149,14 +151,24 @@ def ucx(times_us: float, *, iterations: int = 1000) -> str:
 # -- stores -------------------------------------------------------------------------------------------------------
 
 
-def campaign(*fabrics: str, more: str = "", facts: str = "link_rate_gbit_s = 100\nports_per_node = 1\nmtu_bytes = 4096\n"
-             "gpus_per_node = 8\ngpus_per_domain = 8\nscale_up_gbyte_s = 450\nin_network = false\n") -> str:  # fmt: skip
+FACTS = """\
+link_rate_gbit_s = 100
+ports_per_node = 1
+mtu_bytes = 4096
+gpus_per_node = 8
+gpus_per_domain = 8
+scale_up_gbyte_s = 450
+in_network = false
+"""
+
+
+def campaign(*fabrics: str, more: str = "") -> str:
     """A campaign file: fabrics as ``name:family``, each with the logs of the folder of its name."""
     out = '[campaign]\nname = "test"\ntitle = "A test"\n'
     for text in fabrics:
         name, _, family = text.partition(":")
         out += f'[[fabric]]\nname = "{name}"\nlabel = "{name.upper()}"\nfamily = "{family or name}"\n'
-        out += f'logs = ["{name}/**"]\n{facts}'
+        out += f'logs = ["{name}/**"]\n{FACTS}'
     return out + more
 
 
@@ -179,8 +191,9 @@ def runs_of(
 ) -> dict[str, str]:
     """*runs* nccl-tests logs of one fabric whose times are *factor* times 20 µs and up, with a scatter of 1 %."""
     serial = sum(map(ord, fabric)) * 1000
+    name = f"{fabric}/{how.get('operation', 'all_reduce')}.{how.get('dtype', 'float')}.{how.get('ranks', 16)}"
     return {
-        f"{fabric}/{how.get('operation', 'all_reduce')}.{how.get('dtype', 'float')}.{how.get('ranks', 16)}.{i}.log": nccl(
+        f"{name}.{i}.log": nccl(
             {s: factor * (20 + s / 1e4) * SEVEN[i % 7] for s in sizes}, pid=serial + 100 * i + 1, **how
         )
         for i in range(runs)
@@ -226,11 +239,14 @@ def points_of(
             if subject.kind == "collective" and size and value:
                 row["busbw_gbyte_s"] = round(1.875 * size / value / 1e3, 2)
             rows.append(row)
-    texts = {k: pl.String for k in ("tool", "operation", "dtype", "redop", "placement", "test", "memory", "connection")}
-    floats = {k: pl.Float64 for k in ("time_us", "lat_typical_us", "bw_avg_gbit_s", "busbw_gbyte_s", "utilization_pct")}
+    texts = dict.fromkeys(
+        ("tool", "operation", "dtype", "redop", "placement", "test", "memory", "connection"), pl.String
+    )
+    metrics = ("time_us", "lat_typical_us", "bw_avg_gbit_s", "busbw_gbyte_s", "utilization_pct", "limit_gbyte_s")
+    floats = dict.fromkeys(metrics, pl.Float64)
     return pl.DataFrame(
         rows,
-        schema_overrides={**texts, **floats, "size_bytes": pl.Int64, "limit_gbyte_s": pl.Float64},
+        schema_overrides={**texts, **floats, "size_bytes": pl.Int64},
         infer_schema_length=None,
     )
 
@@ -262,10 +278,17 @@ def comparison(
     shown = [(labels or {}).get(n, n.upper()) for n in names]
     kinds = [(families or {}).get(n, "unknown") for n in names]
     return Comparison(
-        campaign={"campaign": "test", "title": "A test", "customer": None, "synthetic": False, "notes": [], "root": "/home/alice/logs"},
+        campaign={
+            "campaign": "test", "title": "A test", "customer": None, "synthetic": False, "notes": [],
+            "root": "/home/alice/logs",
+        },
         selection=Selection(), fabrics=pl.DataFrame({"fabric": names, "label": shown, "fabric_family": kinds}),
         baseline=names[0], tables=tuple(tables), refusals=tuple(refusals),
-        runs=pl.DataFrame(runs, schema_overrides={k: pl.String for k in ("excluded_because", "transport_verdict", "fabric_printed", "program")}),
+        runs=pl.DataFrame(
+            runs, schema_overrides=dict.fromkeys(
+                ("excluded_because", "transport_verdict", "fabric_printed", "program"), pl.String
+            ),
+        ),
         snapshot="0123456789abcdef",
     )  # fmt: skip
 

@@ -38,7 +38,7 @@ ALLOWED = {
     "pairs": {"stats", "lab"},
     "tables": {"compare"},
     "figures": {"tables", "units", "compare", "pairs"},
-    "wording": {"compare", "errors", "language", "tables", "units", "series"},
+    "wording": {"compare", "language", "pairs", "tables", "units", "series"},
     "pages": {"compare", "display", "figures", "pairs", "tables", "telemetry", "wording"},
     "export": {"_fast_imports", "display", "errors"},
     "pdf": {"rdmalab", "errors"},

@@ -36,13 +36,14 @@ from tests._comparisons import (
 
 Make = Callable[..., Lab]
 SIZES = (8, 64, 4096, 65536, 1 << 20, 1 << 24, 1 << 27, 1 << 28, 1 << 29, 1 << 30, 1 << 31, 1 << 32)
+TWO = campaign("tcp", "roce")
 HOSTILE = '<script>alert("x")</script> & {label} <img src=x onerror=y>'
 
 
 @pytest.fixture
 def make(tmp_path: Path) -> Make:
     """Ingests logs beside a campaign file of the fabrics tcp and roce."""
-    return lambda logs, toml=campaign("tcp", "roce"): lab_of(tmp_path, logs, toml)
+    return lambda logs, toml=TWO: lab_of(tmp_path, logs, toml)
 
 
 def pages(c: Comparison) -> list[Reader]:

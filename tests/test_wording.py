@@ -1,4 +1,4 @@
-"""Every sentence is true for any data: it claims what the intervals show, names every fabric, and prints what is there."""
+"""Every sentence is true for any data: it claims what the intervals show and names every fabric."""
 
 import re
 from collections.abc import Iterator
@@ -111,7 +111,7 @@ def claims(text: str) -> Iterator[tuple[list[str], list[str], list[str]]]:
 @many
 @given(comparisons().filter(some), st.booleans())
 def test_a_clause_claims_what_the_intervals_show(c: Comparison, again: bool) -> None:
-    """Faster is said of intervals above 1, a slower fabric from the baseline's side, and of others nothing is claimed."""
+    """Faster is said of intervals above 1, a slower fabric from the baseline's side, of others nothing."""
     w = Words(c)
     for t in c.tables:
         base = w.label(t.baseline)
@@ -253,7 +253,7 @@ def test_the_cover_tells_the_smallest_and_the_largest_size() -> None:
 
 
 def test_two_measurands_on_the_cover_are_told_apart() -> None:
-    """A factor of latency and one of bandwidth stand in sentences that name the quantity, and the lead explains both."""
+    """A factor of latency and one of bandwidth stand in sentences that name the quantity."""
     c = comparison(
         (LATENCY, {("f1", 8): around(4), ("f2", 8): around(2)}),
         (BANDWIDTH, {("f1", 65536): around(50), ("f2", 65536): around(90, 9)}),
@@ -268,7 +268,8 @@ def test_every_fabric_is_named_in_a_clause_of_four() -> None:
     """No "3 fabrics": names and factors in the same order."""
     w, t = table({"f1": {8: 60}, "f2": {8: 30}, "f3": {8: 20}, "f4": {8: 15}, "f5": {8: 180}})
     assert w.at(t, 8) == (
-        f"F2, F3 and F4 are 2.00, 3.00 and 4.00 times as fast as F1 at 8{NBSP}B; F1 is 3.00 times as fast as F5 at 8{NBSP}B"
+        f"F2, F3 and F4 are 2.00, 3.00 and 4.00 times as fast as F1 at 8{NBSP}B; "
+        f"F1 is 3.00 times as fast as F5 at 8{NBSP}B"
     )
 
 
@@ -296,7 +297,8 @@ def test_labels_are_text_whatever_they_hold(label: str) -> None:
         ),
         (
             replace(COLLECTIVE, communicator_ranks=8, aggregated_iterations=10),
-            "All-reduce, float sum, out of place, 16 ranks on 2 nodes, 8 ranks a communicator, 10 operations an iteration",
+            "All-reduce, float sum, out of place, 16 ranks on 2 nodes, 8 ranks a communicator, "
+            "10 operations an iteration",
         ),
         (LATENCY, "ib_write_lat, one way (half the round trip), RC, 1 QP, host memory"),
         (replace(LATENCY, latency_convention="round_trip"), "ib_write_lat, full round trip, RC, 1 QP, host memory"),
@@ -316,9 +318,11 @@ def test_two_subjects_have_two_lines() -> None:
     """Whatever tells two measurands apart is told to the reader."""
     w = Words(comparison((LATENCY, {("a", 8): around(1), ("b", 8): around(1)})))
     other = {
-        "tool": "x", "operation": "gather", "dtype": "half", "redop": "max", "root": 1, "ranks": 3, "communicator_ranks": 4, "nodes": 9,
+        "tool": "x", "operation": "gather", "dtype": "half", "redop": "max", "root": 1, "ranks": 3, "communicator_ranks": 4,
+        "nodes": 9,
         "placement": "in_place", "aggregated_iterations": 2, "test": "y", "bidirectional": True, "memory": "cuda",
-        "latency_convention": "round_trip", "connection": "UC", "queue_pairs": 7, "streams": 2, "protocol": "UDP", "side": "server",
+        "latency_convention": "round_trip", "connection": "UC", "queue_pairs": 7, "streams": 2, "protocol": "UDP",
+        "side": "server",
         "reverse": True,
     }  # fmt: skip
     for subject, key in ((COLLECTIVE, series.COLLECTIVE_KEY), (LATENCY, series.TEST_KEY)):
@@ -341,7 +345,8 @@ def test_unlike_tools_are_named_with_their_configuration() -> None:
     c = replace(c, tables=tuple(compare._tables(subject, frame, ["f1", "f2"])))
     w = Words(c)
     assert w.named_tests(c.headline) == (
-        "Unlike tools, declared to measure the same: F1: iperf3 (TCP, 1 stream); F2: ib_write_bw (RC, 1 QP, host memory). "
+        "Unlike tools, declared to measure the same: F1: iperf3 (TCP, 1 stream); F2: ib_write_bw (RC, 1 QP, "
+        "host memory). "
         f"F1: the test states no message size; the campaign file sets it beside 64{NBSP}KiB."
     )
     assert w.operation(subject) == "iperf3 against ib_write_bw"
@@ -446,16 +451,19 @@ def test_a_language_that_is_not_there_is_a_usage_error() -> None:
 def test_a_clause_per_verdict_has_its_words() -> None:
     """All verdicts at one size, in one sentence."""
     values = {
-        ("f1", 8): around(10), ("f2", 8): around(5), ("f3", 8): around(20), ("f4", 8): around(10), ("f5", 8): around(5, 5),
+        ("f1", 8): around(10), ("f2", 8): around(5), ("f3", 8): around(20), ("f4", 8): around(10),
+        ("f5", 8): around(5, 5),
         ("f1", 64): around(10), ("f6", 64): around(5),
     }  # fmt: skip
     c = comparison((LATENCY, values))
     w, t = Words(c), c.headline
     assert [x.verdict for x in t.cells if x.size_bytes == 8] == ["baseline", FASTER, SLOWER, NO_DIFFERENCE, TOO_FEW]
     assert w.at(t, 8) == (
-        f"F2 is 2.00 times as fast as F1 at 8{NBSP}B; F1 is 2.00 times as fast as F3 at 8{NBSP}B; no difference is shown between F4 "
+        f"F2 is 2.00 times as fast as F1 at 8{NBSP}B; F1 is 2.00 times as fast as F3 at 8{NBSP}B; "
+        "no difference is shown between F4 "
         f"and F1 at 8{NBSP}B; too few runs to rank F5 against F1 at 8{NBSP}B; 8{NBSP}B is not measured on F6"
     )
     assert w.short_reading(t, 8) == (
-        "F2: 2.00 times as fast. F1 is 2.00 times as fast as F3. F4: no difference shown. F5: 5 runs against 7, not ranked. F6: not measured."
+        "F2: 2.00 times as fast. F1 is 2.00 times as fast as F3. F4: no difference shown. "
+        "F5: 5 runs against 7, not ranked. F6: not measured."
     )

@@ -25,7 +25,6 @@ from typing import Protocol, cast
 from rdmalab.model import Log, Note, Parsed
 from rdmalab.sources import Text
 
-
 _FILLING = b"0123456789. \t"
 _SMALL = 256  # lines of an outline that is worth remembering
 
@@ -47,7 +46,7 @@ def known() -> tuple[Format, ...]:
         for m in pkgutil.iter_modules(__path__)
         if not m.name.startswith("_")
     ]
-    return tuple(sorted((cast(Format, m) for m in modules), key=lambda f: f.NAME))
+    return tuple(sorted((cast("Format", m) for m in modules), key=lambda f: f.NAME))
 
 
 def detect(text: Text) -> list[Format]:
@@ -93,8 +92,8 @@ def read(text: Text) -> Log:
         notes += parsed.notes
         transport = transport or parsed.transport
     if len(formats) > 1:
-        runs.sort(key=lambda r: (r.line or 0))
-    notes.sort(key=lambda n: (n.line or 0))
+        runs.sort(key=lambda r: r.line or 0)
+    notes.sort(key=lambda n: n.line or 0)
     return Log(
         path=text.path, sha256=text.sha256, size_bytes=text.size_bytes, modified_ns=text.modified_ns,
         formats=tuple(formats), runs=tuple(runs), readings=tuple(readings), notes=tuple(notes), transport=transport,

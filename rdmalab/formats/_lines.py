@@ -6,6 +6,7 @@ A prefix is only removed where a line that a format is sure of (its *anchor*) sh
 
 import re
 from collections.abc import Iterator
+from itertools import count, repeat
 from typing import NamedTuple
 
 from rdmalab.sources import Text
@@ -61,18 +62,40 @@ def clean(text: Text) -> Iterator[tuple[int, str]]:
 
 def unprefixed(text: Text, anchor: re.Pattern[str]) -> Iterator[Line]:
     """
-    Yields the clean lines of *text* with their launcher prefix split off.
+    The clean lines of *text* with their launcher prefix split off.
 
     Args:
         anchor: Matches the beginning of what the tool itself prints on lines that only it prints. What stands before
             the first match shows which prefixes the log carries.
     """
     prefix = _prefix_pattern(text, anchor)
-    if prefix is None:
-        for number, line in clean(text):
-            yield Line(number, "", line)
-        return
-    for number, line in clean(text):
+    if prefix is not None:
+        return _without(prefix, clean(text))
+    if (lines := _clean_already(text)) is not None:
+        return map(Line, count(1), repeat(""), lines)
+    return (Line(number, "", line) for number, line in clean(text))
+
+
+def plain_lines(text: Text, anchor: re.Pattern[str]) -> list[str] | None:
+    """All lines of *text* where it is held in memory and :func:`unprefixed` would change none of them, else None."""
+    lines = _clean_already(text)
+    return lines if lines is not None and _prefix_pattern(text, anchor) is None else None
+
+
+def _clean_already(text: Text) -> list[str] | None:
+    """The lines of a text that :func:`clean` would yield as they are, else None."""
+    held = text.held
+    if held is None or any(mark in held for mark in (b"\r", b"\x1b", b" stdout ", b" stderr ")):
+        return None
+    try:
+        content = held.decode()
+    except UnicodeDecodeError:
+        return None
+    return content.removesuffix("\n").split("\n") if content else []
+
+
+def _without(prefix: re.Pattern[str], lines: Iterator[tuple[int, str]]) -> Iterator[Line]:
+    for number, line in lines:
         found = prefix.match(line)
         if found:
             yield Line(number, "".join(v for v in found.groups() if v).strip(), line[found.end() :])
@@ -121,8 +144,9 @@ def _leads(text: Text, anchor: re.Pattern[str]) -> Iterator[str]:
         for found in anchor.finditer(content):
             start = content.rfind("\n", 0, found.start()) + 1
             if start != done:
-                yield content[start : found.start()]
                 done = start
+                if start != found.start():
+                    yield content[start : found.start()]
 
 
 def _shape(lead: str) -> tuple[str, bool]:

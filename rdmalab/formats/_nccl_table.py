@@ -11,7 +11,9 @@ Cells are told apart by white space, never by offsets: values overflow their col
 
 import math
 import re
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache, partial
+from itertools import chain, repeat
 from typing import Any, NamedTuple, cast
 
 from rdmalab.formats._collectives import ELEMENT_BYTES, REDOPS, Printed
@@ -135,46 +137,71 @@ def read(layout: Layout, cells: list[str], line: int) -> tuple[list[Sample], lis
     Raises:
         ValueError: A cell is no number.
     """
-    head = layout.head
-    if len(cells) == layout.width - 1 and "redop" in head and not cells[3].isalpha():
+    if len(cells) == layout.width - 1 and "redop" in layout.head and not cells[3].isalpha():
         cells = [*cells[:3], "none", *cells[3:]]  # where there is none, versions until 2022-09 print a blank
-    if len(cells) != layout.width:
-        return None
-    size, count, dtype = int(cells[0]), int(cells[1]), cells[2]
-    redop = _redop(cells[3]) if "redop" in head else None
-    root: int | None = int(cells[len(head) - 1]) if "root" in head else None
-    if root is not None and root < 0:
-        if root != -1:
-            raise ValueError(cells[len(head) - 1])
-        root = None
-    samples, printed = [], []
-    cpu_time, to_us, deviation, tail = layout.cpu_time, layout.to_us, layout.deviation, layout.tail
-    for name, time_at, algbw_at, busbw_at, check_at, extras in layout.places:
-        texts = cells[time_at], cells[algbw_at], cells[busbw_at]
-        time, algbw, busbw = map(float, texts)
-        if time < 0:
-            raise ValueError(texts[0])
-        wrong, delta = _check(cells[check_at], deviation) if check_at is not None else (None, None)
-        if to_us != 1.0:
-            time = round(time * to_us, 6)
-        sample = Sample(
-            line, size, count, dtype, redop, root, name, None, None if cpu_time else time,
-            time if cpu_time else None, algbw, busbw, wrong, delta,
-        )  # fmt: skip
-        if not math.isfinite(time + algbw + busbw):
-            finite: Any = (None if isinstance(v, float) and not math.isfinite(v) else v for v in sample)
-            sample = Sample(*finite)
-        if extras or tail:
-            sample = sample._replace(**_extras(layout, extras, cells))
-        samples.append(sample)
-        printed.append(texts)
-    return samples, printed
+    return read_all(layout, [cells], (line,)) if len(cells) == layout.width else None
+
+
+def read_all(layout: Layout, rows: Sequence[list[str]], lines: Sequence[int]) -> tuple[list[Sample], list[Printed]]:
+    """
+    Reads full rows, column by column: their samples by row and placement, and what was printed of each.
+
+    Raises:
+        ValueError: A cell is no number.
+    """
+    columns = list(zip(*rows, strict=True))
+    head: list[Iterable[Any]] = [lines, list(map(int, columns[0])), list(map(int, columns[1])), columns[2]]
+    for name, read_cell in (("redop", _redop), ("root", _root)):
+        head.append(_each(read_cell, columns[layout.head.index(name)]) if name in layout.head else repeat(None))
+    places = [_samples(layout, place, columns, head) for place in layout.places]
+    if layout.tail or any(place.extras for place in layout.places):
+        places = [
+            [s._replace(**_extras(layout, place.extras, row)) for s, row in zip(samples, rows, strict=True)]
+            for samples, place in zip(places, layout.places, strict=True)
+        ]
+    printed = [zip(columns[p.time], columns[p.algbw], columns[p.busbw], strict=True) for p in layout.places]
+    return _by_row(places), _by_row(printed)
+
+
+def _by_row(places: Sequence[Iterable[Any]]) -> list[Any]:
+    return list(chain.from_iterable(zip(*places, strict=True)))
+
+
+def _each(read_cell: Callable[[str], Any], column: tuple[str, ...]) -> list[Any]:
+    """A column of few different cells, read."""
+    known = {cell: read_cell(cell) for cell in set(column)}
+    return [known[cell] for cell in column]
+
+
+def _samples(layout: Layout, place: Place, columns: list[tuple[str, ...]], head: list[Iterable[Any]]) -> list[Sample]:
+    """The samples of one placement."""
+    time, algbw, busbw = (list(map(float, columns[at])) for at in (place.time, place.algbw, place.busbw))
+    if any(t < 0 for t in time):
+        raise ValueError("a time below zero")
+    if layout.to_us != 1.0:
+        time = [round(t * layout.to_us, 6) for t in time]
+    if math.isfinite(sum(time) + sum(algbw) + sum(busbw)):
+        values: list[Iterable[float | None]] = [time, algbw, busbw]
+    else:
+        values = [[v if math.isfinite(v) else None for v in column] for column in (time, algbw, busbw)]
+    values[:1] = [repeat(None), values[0]] if layout.cpu_time else [values[0], repeat(None)]
+    checks: Iterable[Any] = (repeat(None), repeat(None))
+    if place.check is not None:
+        checks = zip(*_each(partial(_check, deviation=layout.deviation), columns[place.check]), strict=True)
+    return list(map(Sample, *head, repeat(place.name), repeat(None), *values, *checks))
 
 
 def _redop(cell: str) -> str | None:
     if not cell.isalpha():
         raise ValueError(cell)
     return None if cell == "none" else cell
+
+
+def _root(cell: str) -> int | None:
+    root = int(cell)
+    if root < -1:
+        raise ValueError(cell)
+    return None if root == -1 else root
 
 
 def _number(cell: str) -> float | None:

@@ -10,15 +10,15 @@ becomes a Note.
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from rdmalab.formats import _collectives as arithmetic
 from rdmalab.formats import _nccl_command as command
 from rdmalab.formats import _nccl_table as table
 from rdmalab.formats._collectives import Printed
-from rdmalab.formats._lines import ends_with_line_end, unprefixed
+from rdmalab.formats._lines import Line, ends_with_line_end, plain_lines, unprefixed
 from rdmalab.formats._nccl_table import Layout
 from rdmalab.model import COLLECTIVES, Note, Parsed, Run, Sample
 from rdmalab.sources import Text
@@ -28,13 +28,14 @@ EXAMPLE = "1048576  262144  float  sum  -1  61.13  17.15  25.73  0  60.02  17.47
 _TYPE = "(?:u?int(?:8|32|64)?|char|half|float|double|bfloat16|f8e4m3|f8e5m2|fp8_e4m3|fp8_e5m2)"
 HINTS = (
     b"Avg bus", b"Out of bounds", b"nThread", b"Using devices", b"Test NCCL", b"Test CUDA", b"Test timeout",
-    b"Test failure", b"NCCL failure", b"Cuda failure", b"algbw", b"int", b"char", b"half", b"float", b"double", b"f8e5m2",
-    b"fp8_e5m2",
+    b"Test failure", b"NCCL failure", b"Cuda failure", b"algbw", b"int", b"char", b"half", b"float", b"double",
+    b"f8e5m2", b"fp8_e5m2",
 )  # fmt: skip
 SIGNATURE = re.compile(
     rb"Avg bus bandwidth|Out of bounds values|nThread|Using devices|Test (?:NCCL|CUDA|timeout|failure)"
     rb"|(?:NCCL|Cuda) failure \S+:\d|algbw +busbw"
-    rb"|(?:int8|int32|int64|int|char|half|float|double|bfloat16|fp?8_?e[45]m[23])[ \t]+(?:sum|prod|max|min|avg|mulsum|none|-?\d)"
+    rb"|(?:int8|int32|int64|int|char|half|float|double|bfloat16|fp?8_?e[45]m[23])"
+    rb"[ \t]+(?:sum|prod|max|min|avg|mulsum|none|-?\d)"
 )
 # What only the process that prints the table prints. A leading literal lets huge logs be searched at memory speed; the
 # other pattern is for logs whose comment marks or whole heads are gone.
@@ -62,13 +63,13 @@ _OPEN_ENDED = re.compile(
     r"nThread|Rank +\d|version|size +count|Avg bus bandwidth[^:]*:\s*\S+$|Out of bounds(?!.*(?:OK|FAILED)$)"
     rf"|Collective test(?!.*(?:{'|'.join(COLLECTIVES)})_(?:perf|test))"
 )
+_ROW = re.compile(r"[ \t]*\d+\s+\d+\s+[A-Za-z]", re.ASCII)
 _TAIL = "The end of a row whose beginning is missing"
 # The fields of a sample that tell rows of one table apart: from the size to the placement.
 _FIRST, _LAST = Sample._fields.index("size_bytes"), Sample._fields.index("cycle")
 
 
-@dataclass(slots=True)
-class _Device:
+class _Device(NamedTuple):
     host: str
     number: int
     model: str
@@ -243,6 +244,28 @@ class _Stream:
         if self.piece and self.join(line, text):
             return True
         return self.tail(line, cells)
+
+    def rows(self, lines: list[str], first: int, last: int) -> int:
+        """Reads the full rows that stand from *first* on, before *last*, and says how many it read."""
+        draft = self.under_way
+        if draft is None or draft.layout is None or len(self.open) > 1 or self.piece or self.log.refused:
+            return 0
+        layout, cells = draft.layout, []
+        for at in range(first, last):
+            row = lines[at].split()
+            if len(row) != layout.width or not _ROW.match(lines[at]):
+                break
+            cells.append(row)
+        try:
+            found = table.read_all(layout, cells, range(first + 1, first + 1 + len(cells))) if cells else None
+        except (ValueError, OverflowError):
+            for at in range(first, first + len(cells)):
+                self.line(at + 1, lines[at])
+            return len(cells)
+        if found:
+            self.keep(first + 1, layout, *found)
+            draft.rows += len(cells) - 1
+        return len(cells)
 
     def full(self, line: int, text: str, cells: list[str]) -> bool:
         if self.log.refused:
@@ -560,12 +583,9 @@ _EVENTS = (
 def parse(text: Text) -> Parsed:
     """Reads all runs of *text*; see the module's docstring."""
     reader = _Reader()
-    last = None
     anchor = _ANCHOR if any(_MARKED.search(chunk) for _, chunk in text.chunks()) else _BARE_ANCHOR
-    for item in unprefixed(text, anchor):
-        if last:
-            reader.stream(last.tag).line(last.number, last.text)
-        last = item
+    lines = plain_lines(text, anchor)
+    last = _read_plain(reader, lines) if lines else _read_marked(reader, unprefixed(text, anchor))
     if last:
         stream = reader.stream(last.tag)
         whole = stream.sure(last.text) or ends_with_line_end(text)
@@ -579,6 +599,28 @@ def parse(text: Text) -> Parsed:
         runs.append(run)
         notes += found
     return Parsed(runs=tuple(runs), notes=tuple(sorted(notes, key=lambda n: n.line or 0)))
+
+
+def _read_marked(reader: _Reader, lines: Iterable[Line]) -> Line | None:
+    """Reads all lines but the last, which is returned: it may have been cut."""
+    last = None
+    for item in lines:
+        if last:
+            reader.stream(last.tag).line(last.number, last.text)
+        last = item
+    return last
+
+
+def _read_plain(reader: _Reader, lines: list[str]) -> Line:
+    """The same for the lines of one stream: its rows are read a table at a time."""
+    stream, at, last = reader.stream(""), 0, len(lines) - 1
+    while at < last:
+        if _ROW.match(lines[at]) and (done := stream.rows(lines, at, last)):
+            at += done
+        else:
+            stream.line(at + 1, lines[at])
+            at += 1
+    return Line(len(lines), "", lines[-1])
 
 
 def _finish(draft: _Draft) -> tuple[Run, list[Note]]:

@@ -58,7 +58,8 @@ HINTS = tuple(
 )
 SIGNATURE = re.compile(
     f":(?:{'|'.join(_AT_A_COLON)})".encode()
-    + rb"|/(?:counters|hw_counters|statistics)/\w+:\d|link \S+/\d+ [a-z]\w+ \d+ [a-z]\w+ \d|duplicate_request \d+[ \t\r]*$",
+    + rb"|/(?:counters|hw_counters|statistics)/\w+:\d"
+    + rb"|link \S+/\d+ [a-z]\w+ \d+ [a-z]\w+ \d|duplicate_request \d+[ \t\r]*$",
     re.M,
 )
 _ANCHOR = re.compile(r"NIC statistics:$|# Port (?:extended )?counters: |link [\w.-]+/\d+ \w+ \d|/sys/class/\w+/", re.M)
