@@ -219,9 +219,7 @@ def compare(lab: "Lab", selection: Selection) -> Comparison:
         raise NothingToCompare(_why_one(campaign, names[0], elsewhere))
     points = series.points(lab, selection, names)
     same = lab.sql("SELECT measures, tests, size_bytes FROM raw.same WHERE campaign = $c", c=campaign)
-    groups = (
-        series.declared_same(points, same, names) + series.subjects(points) + series.across_nodes(points, names)
-    )
+    groups = series.declared_same(points, same, names) + series.subjects(points) + series.across_nodes(points, names)
     tables = [t for subject, rows in groups for t in _tables(subject, rows, names)]
     runs = _runs(lab, campaign, names)
     if not tables:
@@ -237,7 +235,12 @@ def compare(lab: "Lab", selection: Selection) -> Comparison:
     )  # fmt: skip
 
 
-_NO_FILE: dict[str, Any] = {"title": "", "customer": None, "synthetic": False, "notes": []}  # logs without a campaign file
+_NO_FILE: dict[str, Any] = {
+    "title": "",
+    "customer": None,
+    "synthetic": False,
+    "notes": [],
+}  # logs without a campaign file
 
 
 def _runs(lab: "Lab", campaign: str, names: list[str]) -> "pl.DataFrame":

@@ -4,6 +4,7 @@ Hue tells the class of a fabric, dash and marker its family, a direct label its 
 """
 
 import math
+import os.path
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -654,13 +655,14 @@ def pair_matrix(pairs: "Pairs", *, of_best: str) -> "go.Figure":
                 "orientation": "h", "thickness": 9, "len": 0.6, "y": -0.02, "yanchor": "top", "outlinewidth": 0,
                 "title": {"text": of_best, "side": "bottom", "font": {"size": 10}}, "ticksuffix": " %",
             },
-        )  # fmt: skip
-    )
-    names = [_plain(_short_host(h)) for h in hosts]
+        )
+    )  # fmt: skip
     slow = set(pairs.slow_hosts)
-    labels = [f"<b>{n}</b>" if h in slow else n for n, h in zip(names, hosts, strict=True)]
+    labels = [f"<b>{_plain(_short_host(h))}</b>" if h in slow else _plain(_short_host(h)) for h in hosts]
+    common = len(os.path.commonprefix(hosts))
+    ends = [_plain(_short_host(h[common:] or h, 6)) for h in hosts]
     figure.update_xaxes(
-        type="category", side="top", tickvals=hosts, ticktext=labels, showgrid=False, ticks="", tickangle=0,
+        type="category", side="top", tickvals=hosts, ticktext=ends, showgrid=False, ticks="", tickangle=0,
         tickfont={"size": 10}, showline=False,
     )  # fmt: skip
     figure.update_yaxes(
@@ -707,8 +709,12 @@ def use_chart(c: "Comparison", kind: str) -> "go.Figure | None":
         colour = look[str(fabric)]
         figure.add_trace(
             go.Scatter(
-                x=part["second"].to_list(), y=part["value_pct"].to_list(), mode="lines", name=c.labels[str(fabric)],
-                line={"color": colour.line, "width": 1.2, "dash": colour.dash}, hovertemplate="%{y:.3g} %",
+                x=part["second"].to_list(),
+                y=part["value_pct"].to_list(),
+                mode="lines",
+                name=c.labels[str(fabric)],
+                line={"color": colour.line, "width": 1.2, "dash": colour.dash},
+                hovertemplate="%{y:.3g} %",
             )  # fmt: skip
         )
     figure.update_yaxes(range=[0, 105], ticksuffix=" %", gridcolor=GRID, zeroline=False)

@@ -280,7 +280,9 @@ class FabricComparison:
         """What the logs prove: per fabric the path in use and GPUDirect, and how many of the used runs prove it."""
         rows = []
         for fabric in self.c.fabrics["fabric"]:
-            part = self.c.runs.filter((self.c.runs["fabric"] == fabric) & self.c.runs["run_id"].is_in(list(self.c.used_runs)))
+            part = self.c.runs.filter(
+                (self.c.runs["fabric"] == fabric) & self.c.runs["run_id"].is_in(list(self.c.used_runs))
+            )
             proofs = [self.w.proof(r) for r in part.iter_rows(named=True)]
             proved = sum(p is not None for p in proofs)
             paths = ", ".join(dict.fromkeys(p for p in proofs if p)) or self._("not proved")
@@ -290,7 +292,12 @@ class FabricComparison:
                 f"<td>{_dot(proved, len(proofs))}{escape(paths)}</td>"
                 f"<td>{escape(self.w.gpudirect(direct))}</td>{cell_html(f'{proved} / {len(proofs)}')}</tr>"
             )
-        head = [th(self._("Fabric"), "text"), th(self._("Path in use"), "text"), th("GPUDirect", "text"), th(self._("Runs proved"))]
+        head = [
+            th(self._("Fabric"), "text"),
+            th(self._("Path in use"), "text"),
+            th("GPUDirect", "text"),
+            th(self._("Runs proved")),
+        ]
         note = self._("Dot: every run, some, none. Proof is a line of the run's own log.")
         return table_html(head, rows) + f'<p class="small">{escape(note)}</p>'
 
@@ -537,10 +544,10 @@ class FabricComparison:
         words = {FASTER: self._("faster"), SLOWER: self._("slower"), NO_DIFFERENCE: self._("no difference shown")}
         what = self.w.subject_line(table.subject)
         return (
-            f"<tr>{cell_html(what, 'text')}{cell_html(self.w.size(size))}{cell_html(self.c.labels[fabric], 'text')}"
-            f"{cell_html(self.c.labels[table.baseline], 'text')}{cell_html(f'{x.n} / {base.n if base else 0}')}"
+            f"<tr>{cell_html(what, 'text')}{cell_html(self.w.size(size))}{_kept(self.c.labels[fabric])}"
+            f"{_kept(self.c.labels[table.baseline])}{cell_html(f'{x.n} / {base.n if base else 0}')}"
             f"{cell_html(value, 'num' if decided else 'num none')}{cell_html(interval, 'interval')}"
-            f"{cell_html(words.get(x.verdict, self._('too few runs')), 'text' if decided else 'text none')}</tr>"
+            f"{_kept(words.get(x.verdict, self._('too few runs')), 'text' if decided else 'text none')}</tr>"
         )
 
     def point_to_point(self) -> list[Block]:
@@ -565,7 +572,11 @@ class FabricComparison:
             f"{cell_html(f'{100 * v / max(pairs.busbw_gbyte_s.values()):.1f}')}</tr>"
             for (a, b), v in pairs.slowest(5)
         ]
-        head = [th(self._("Slowest pairs"), "text"), th(self._("bus bandwidth, GB/s")), th(self._("% of the best pair"))]
+        head = [
+            th(self._("Slowest pairs"), "text"),
+            th(self._("bus bandwidth, GB/s")),
+            th(self._("% of the best pair")),
+        ]
         body = '<div data-figure="0"></div>' + table_html(head, rows) + self._columns(
             (self._("What it shows"), w.slow_hosts(pairs)),
             (self._("How to read it"), self._("Every cell is the median of the runs of two hosts, both directions at once; a host is slow if its median lies more than 3.5 robust deviations and 2 % below the others.")),
@@ -586,20 +597,38 @@ class FabricComparison:
             f"{cell_html(number_text(u.median_pct))}{cell_html(f'[{number_text(u.low_pct)}, {number_text(u.high_pct)}]', 'interval')}</tr>"
             for u in found.uses
         ]
-        head = [th(self._("Fabric"), "text"), th(self._("What"), "text"), th(self._("readings")), th(self._("median, %")), th(self._("lowest, highest"), "interval")]
+        head = [
+            th(self._("Fabric"), "text"),
+            th(self._("What"), "text"),
+            th(self._("readings")),
+            th(self._("median, %")),
+            th(self._("lowest, highest"), "interval"),
+        ]
         costs = [
             f"<tr>{cell_html(self.c.labels[x.fabric], 'text')}{cell_html(str(x.runs))}"
             f"{cell_html(w.seconds(x.sender_s_per_gbyte))}{cell_html(w.seconds(x.receiver_s_per_gbyte))}</tr>"
             for x in found.costs
         ]
-        cost_head = [th(self._("CPU time per 10^9 bytes moved"), "text"), th(self._("runs")), th(self._("sender, core seconds")), th(self._("receiver, core seconds"))]
+        cost_head = [
+            th(self._("CPU time per 10^9 bytes moved"), "text"),
+            th(self._("runs")),
+            th(self._("sender, core seconds")),
+            th(self._("receiver, core seconds")),
+        ]
         charts = [(k, f) for k in dict.fromkeys(u.kind for u in found.uses) if (f := figures.use_chart(self.c, k))]
         html = table_html(head, uses) if uses else ""
-        html += "".join(f'<p class="axis">{escape(w.use(k))}</p><div data-figure="{i}"></div>' for i, (k, _) in enumerate(charts))
+        html += "".join(
+            f'<p class="axis">{escape(w.use(k))}</p><div data-figure="{i}"></div>' for i, (k, _) in enumerate(charts)
+        )
         html += table_html(cost_head, costs) if costs else ""
         html += f'<div class="note"><b>{escape(self._("Note"))}</b> {escape(w.spinning_kernels())}</div>'
-        title, sub = self._("What was busy while the tests ran"), self._("Readings of the logs of each fabric; what was not measured is not shown.")
-        return Block(self._section(self._("Use"), title, sub, html), [f for _, f in charts], alts=[w.use(k) for k, _ in charts])
+        title, sub = (
+            self._("What was busy while the tests ran"),
+            self._("Readings of the logs of each fabric; what was not measured is not shown."),
+        )
+        return Block(
+            self._section(self._("Use"), title, sub, html), [f for _, f in charts], alts=[w.use(k) for k, _ in charts]
+        )
 
     def evidence(self) -> Block:
         """Every run behind the numbers with its log, line and hash; what was left out, and why."""
@@ -799,3 +828,12 @@ def _dot(proved: int, of: int) -> str:
     """The dot of a proof: every run, some, none."""
     kind = "full" if of and proved == of else "some" if proved else "none"
     return f'<span class="proof {kind}"></span> '
+
+
+def _kept(text: str, kind: str = "text") -> str:
+    """A cell whose short text never breaks; a long one may."""
+    return (
+        f'<td class="{kind}"><span class="keep">{escape(text)}</span></td>'
+        if len(text) <= 20
+        else cell_html(text, kind)
+    )

@@ -94,12 +94,19 @@ def _pairs(group: "pl.DataFrame") -> Pairs | None:
     hosts = tuple(sorted({h for pair in pairs for h in pair}))
     if len(hosts) < MIN_HOSTS:
         return None
-    counts = keyed.group_by("size_bytes").agg(pl.struct("a", "b").n_unique().alias("pairs")).filter(pl.col("pairs") == len(pairs))
+    counts = (
+        keyed.group_by("size_bytes")
+        .agg(pl.struct("a", "b").n_unique().alias("pairs"))
+        .filter(pl.col("pairs") == len(pairs))
+    )
     if counts.is_empty():
         return None
     size = int(counts["size_bytes"].max())  # type: ignore[arg-type]
     at = keyed.filter(pl.col("size_bytes") == size)
-    values = {(a, b): stats.median(at.filter((pl.col("a") == a) & (pl.col("b") == b))["busbw_gbyte_s"].to_list()) for a, b in pairs}
+    values = {
+        (a, b): stats.median(at.filter((pl.col("a") == a) & (pl.col("b") == b))["busbw_gbyte_s"].to_list())
+        for a, b in pairs
+    }
     first = at.row(0, named=True)
     limits = set(at["limit_gbyte_s"].to_list())
     return Pairs(

@@ -54,7 +54,9 @@ def find_notebook(name: str) -> Path:
     known = {p.stem.replace("_", "-"): p for p in sorted(notebooks_folder().glob("*.ipynb")) if _is_report(p)}
     word = name.replace("_", "-")
     if word not in known:
-        raise UsageError(f"no report '{name}'; there is: {', '.join(known) or 'none'}.{did_you_mean(word, list(known))}")
+        raise UsageError(
+            f"no report '{name}'; there is: {', '.join(known) or 'none'}.{did_you_mean(word, list(known))}"
+        )
     return known[word]
 
 
@@ -81,7 +83,9 @@ def parse_parameters(notebook: Path, given: Sequence[str]) -> dict[str, Any]:
             raise UsageError(f"-p wants key=value, not '{text}'")
         if key not in declared:
             names = ", ".join(declared)
-            raise UsageError(f"{notebook.stem} has no parameter '{key}'; it has: {names}.{did_you_mean(key, list(declared))}")
+            raise UsageError(
+                f"{notebook.stem} has no parameter '{key}'; it has: {names}.{did_you_mean(key, list(declared))}"
+            )
         out[key] = _typed(key, value, declared[key]["inferred_type_name"])
     return out
 
@@ -183,7 +187,13 @@ def _keep(partial: Path, kept: Path) -> None:
 
 
 def _deliver(
-    stem: str, executed: Any, values: dict[str, Any], out: Path, formats: Sequence[str], lang: str, printer: "Printer | None"
+    stem: str,
+    executed: Any,
+    values: dict[str, Any],
+    out: Path,
+    formats: Sequence[str],
+    lang: str,
+    printer: "Printer | None",
 ) -> Delivered:
     from rdmalab import export
 
@@ -210,7 +220,9 @@ def _deliver(
         if "html" in formats or missing:
             (Path(folder) / f"{stem}.html").write_text(html, encoding="utf-8")
             made.insert(0, f"{stem}.html")
-        (Path(folder) / "report.json").write_text(json.dumps(summary, indent=1, ensure_ascii=False, sort_keys=True) + "\n", encoding="utf-8")
+        (Path(folder) / "report.json").write_text(
+            json.dumps(summary, indent=1, ensure_ascii=False, sort_keys=True) + "\n", encoding="utf-8"
+        )
         (out / f"{stem}.failed.ipynb").unlink(missing_ok=True)
         for name in (*made, "report.json"):
             (Path(folder) / name).replace(out / name)

@@ -109,6 +109,7 @@ class Subject:
     side: str | None = None  # the end that printed, where nothing tells which client belongs to which server
     reverse: bool | None = None  # the server sent
     tests: tuple[tuple[str, str], ...] = ()
+    across_nodes: bool = False
 
     @property
     def metric(self) -> str:
@@ -263,14 +264,17 @@ def across_nodes(frame: "pl.DataFrame", fabrics: list[str]) -> "list[tuple[Subje
     import polars as pl
 
     key = tuple(k for k in COLLECTIVE_KEY if k != "nodes")
-    part = frame.filter((pl.col("kind") == "collective") & pl.col("time_us").is_not_null() & pl.col("nodes").is_not_null())
+    part = frame.filter(
+        (pl.col("kind") == "collective") & pl.col("time_us").is_not_null() & pl.col("nodes").is_not_null()
+    )
     found: list[tuple[Subject, pl.DataFrame]] = []
     for values, rows in part.with_columns(size_declared=pl.lit(False)).group_by(key, maintain_order=True):
         shared = rows.group_by("nodes").agg(pl.col("fabric").n_unique())["fabric"].max()
         here = [f for f in fabrics if f in set(rows["fabric"])]
         if len(here) > 1 and shared == 1:
             chosen = [_commonest_nodes(rows.filter(pl.col("fabric") == f)) for f in here]
-            found.append((Subject(kind="collective", **dict(zip(key, values, strict=True))), pl.concat(chosen)))
+            subject = Subject(kind="collective", across_nodes=True, **dict(zip(key, values, strict=True)))
+            found.append((subject, pl.concat(chosen)))
     return found
 
 

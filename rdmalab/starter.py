@@ -127,8 +127,12 @@ def _fabric(name: str, group: _Group) -> str:
         f'family = "{family}"  # {shown}',
         "# link_rate_gbit_s = 400        # of one port in one direction; not in the logs",
         "# ports_per_node = 8            # that may carry this traffic; not in the logs",
-        f"mtu_bytes = {group.mtu_bytes.most_common(1)[0][0]}" if group.mtu_bytes else "# mtu_bytes = 4096              # not in the logs",
-        f"gpus_per_node = {group.gpus_per_node}" if group.gpus_per_node else "# gpus_per_node = 8             # not in the logs",
+        f"mtu_bytes = {group.mtu_bytes.most_common(1)[0][0]}"
+        if group.mtu_bytes
+        else "# mtu_bytes = 4096              # not in the logs",
+        f"gpus_per_node = {group.gpus_per_node}"
+        if group.gpus_per_node
+        else "# gpus_per_node = 8             # not in the logs",
         f"# gpus_per_domain = {group.gpus_per_node or 8}           # GPUs that NVLink (or the like) joins",
         f"logs = [{', '.join(map(_text, group.globs))}]",
     ]

@@ -77,8 +77,12 @@ def telemetry(lab: "Lab", campaign: str, fabrics: list[str]) -> Telemetry:
         c=campaign,
         f=fabrics,
     ).join(names, on="metric", how="inner")
-    rows = rows.with_columns(value=pl.when(pl.col("metric").is_in(_RATIOS)).then(100 * pl.col("value")).otherwise(pl.col("value")))
-    return Telemetry(uses=tuple(_uses(rows, fabrics)), costs=tuple(_costs(lab, campaign, fabrics)), series=_series(rows))
+    rows = rows.with_columns(
+        value=pl.when(pl.col("metric").is_in(_RATIOS)).then(100 * pl.col("value")).otherwise(pl.col("value"))
+    )
+    return Telemetry(
+        uses=tuple(_uses(rows, fabrics)), costs=tuple(_costs(lab, campaign, fabrics)), series=_series(rows)
+    )
 
 
 def _uses(rows: "pl.DataFrame", fabrics: list[str]) -> list[Use]:
@@ -92,8 +96,13 @@ def _uses(rows: "pl.DataFrame", fabrics: list[str]) -> list[Use]:
                 values = part["value"].to_list()
                 out.append(
                     Use(
-                        fabric=fabric, kind=kind, readings=len(values), logs=part["log_id"].n_unique(),
-                        median_pct=stats.median(values), low_pct=min(values), high_pct=max(values),
+                        fabric=fabric,
+                        kind=kind,
+                        readings=len(values),
+                        logs=part["log_id"].n_unique(),
+                        median_pct=stats.median(values),
+                        low_pct=min(values),
+                        high_pct=max(values),
                     )  # fmt: skip
                 )
     return out
@@ -130,7 +139,9 @@ def _series(rows: "pl.DataFrame") -> "pl.DataFrame":
 
     return (
         rows.filter(pl.col("read_at").is_not_null())
-        .with_columns(second=(pl.col("read_at") - pl.col("read_at").min().over("log_id")).dt.total_milliseconds() / 1000)
+        .with_columns(
+            second=(pl.col("read_at") - pl.col("read_at").min().over("log_id")).dt.total_milliseconds() / 1000
+        )
         .select("fabric", "kind", "device", "log_id", "second", pl.col("value").alias("value_pct"))
         .sort("fabric", "kind", "device", "second")
     )

@@ -98,7 +98,13 @@ class Words:
             words.append(self._("out of place") if s.placement == "out_of_place" else self._("in place"))
         where = self._("{n} ranks on {k} nodes") if s.nodes != 1 else self._("{n} ranks on {k} node")
         words.append(
-            where.format(n=s.ranks, k=s.nodes) if s.nodes else self._("{n} ranks, nodes not stated").format(n=s.ranks)
+            where.format(n=s.ranks, k=s.nodes)
+            if s.nodes
+            else (
+                self._("{n} ranks on unlike numbers of nodes")
+                if s.across_nodes
+                else self._("{n} ranks, nodes not stated")
+            ).format(n=s.ranks)
         )
         if s.communicator_ranks:
             words.append(self._("{n} ranks a communicator").format(n=s.communicator_ranks))
@@ -436,7 +442,15 @@ class Words:
         }  # fmt: skip
         if run["kind"] == "collective" and verdict in paths:
             return paths[verdict]
-        return str(run["program"] or run["tool"]) if family and family != "unknown" else None
+        if family in (None, "unknown"):
+            return None
+        return (
+            self._("verbs (perftest)")
+            if run["tool"] == "perftest"
+            else self._("kernel TCP")
+            if family == "tcp"
+            else str(run["tool"])
+        )
 
     def gpudirect(self, found: set[str]) -> str:
         """What the channel lines say of GPUDirect RDMA."""
@@ -477,7 +491,8 @@ class Words:
         rest = [pairs.median_of(h) for h in pairs.hosts if h not in slow]
         if not slow or not rest:
             return self._("The medians of the hosts lie between {low} and {high} GB/s.").format(
-                low=number_text(min(map(pairs.median_of, pairs.hosts))), high=number_text(max(map(pairs.median_of, pairs.hosts)))
+                low=number_text(min(map(pairs.median_of, pairs.hosts))),
+                high=number_text(max(map(pairs.median_of, pairs.hosts))),
             )
         return self._("{hosts}: {values} GB/s in the median of their pairs; the others {low} to {high}.").format(
             hosts=self.join(slow), values=self.join(number_text(pairs.median_of(h)) for h in slow),
@@ -676,5 +691,3 @@ def _comparable(by_fabric: dict[str, list[Any]], tests: dict[str, str]) -> dict[
 def _values(values: list[Any], none: str) -> str:
     shown = [none if v is None else "+".join(v) if isinstance(v, tuple) else str(v) for v in values]
     return ", ".join(shown[:3]) + ("…" if len(shown) > 3 else "")
-
-
