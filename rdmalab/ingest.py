@@ -6,30 +6,27 @@ map     a pure function from paths to one Parquet part a table, named by its con
 commit  one process, one transaction: the parts, the paths, the places in campaigns, the limits
 """
 
-import hashlib
 import os
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
+from itertools import chain
 from multiprocessing import get_context
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import rdmalab
 from rdmalab import campaign as campaigns
 from rdmalab import sources
 from rdmalab.errors import CampaignError, UsageError
 from rdmalab.membership import remove_campaign, write_memberships
-from rdmalab.model import Log, Note, Run
-from rdmalab.store import LOG_TABLES, Store, Writer, frame_of, record_row
-
-if TYPE_CHECKING:
-    import polars as pl
+from rdmalab.model import Log
+from rdmalab.parts import log_id_of, write_parts
+from rdmalab.store import LOG_TABLES, Store, Writer
 
 _FILES_A_TASK = 500
-_PROOF = ("verdict", "gdr", "fallback", "fallback_reason", "provider")
 _SERIAL_BELOW = 64  # starting workers costs more than reading this many logs
 Progress = Callable[[int, int], None]
 
@@ -205,78 +202,7 @@ def read_files(paths: Sequence[str], staging: str) -> Part:
             logs.setdefault(log.sha256, log)
         if len(skipped) == before:
             whole.append(path)
-    return Part(_write_parts(logs, Path(staging)), tuple(read), tuple(whole), tuple(skipped))
-
-
-def _write_parts(logs: dict[str, Log], staging: Path) -> dict[str, str]:
-    digest = hashlib.sha256("\n".join(sorted(logs)).encode()).hexdigest()[:24]
-    try:
-        frames = _frames(logs.values())
-    except (TypeError, ValueError):
-        frames = _frames(_storable(log) for log in logs.values())
-    tables = {}
-    for table, frame in frames.items():
-        tables[table] = str(staging / f"{digest}.{table}.parquet")
-        unfinished = f"{tables[table]}.{os.getpid()}"
-        frame.write_parquet(unfinished)
-        Path(unfinished).replace(tables[table])  # a task that is run twice writes the same names
-    return tables
-
-
-def _frames(logs: Iterable[Log]) -> dict[str, "pl.DataFrame"]:
-    rows: dict[str, list[dict[str, Any]]] = {t: [] for t in LOG_TABLES}
-    for log in logs:
-        _add_rows(rows, log)
-    return {table: frame_of(table, content) for table, content in rows.items()}
-
-
-def _storable(log: Log) -> Log:
-    """*log*, or only a note where it holds what no column can: one log must not end the ingest of the others."""
-    try:
-        _frames([log])
-    except (TypeError, ValueError) as error:  # a number beyond 64 bit, half of a surrogate pair
-        reason = str(error).splitlines()[0].encode("utf-8", "replace").decode()
-        note = Note(None, "parser_error", f"not stored: {type(error).__name__}: {reason}")
-        return replace(log, runs=(), readings=(), notes=(note,), transport=None)
-    return log
-
-
-def log_id_of(log: Log) -> str:
-    """The first 16 digits of the content's hash."""
-    return log.sha256[:16]
-
-
-def _add_rows(rows: dict[str, list[dict[str, Any]]], log: Log) -> None:
-    log_id = log_id_of(log)
-    proof = log.transport
-    rows["logs"].append(
-        {
-            "log_id": log_id, "sha256": log.sha256, "size_bytes": log.size_bytes, "formats": list(log.formats),
-            "status": log.status, "reader": rdmalab.__version__,
-            **{f"transport_{k}": getattr(proof, k, None) for k in _PROOF},
-            "transport_evidence": "\n".join(f"{e.line}: {e.text}" for e in proof.evidence) if proof else None,
-        }
-    )  # fmt: skip
-    for ordinal, run in enumerate(log.runs):
-        run_id = f"{log_id}-{ordinal}"
-        rows["runs"].append(
-            record_row(run) | {
-                "run_id": run_id, "log_id": log_id, "ordinal": ordinal, "rows": len(run.samples),
-                "wrong_rows": sum(1 for s in run.samples if s.wrong), "pair_key": _pair_key(run),
-            }
-        )  # fmt: skip
-        rows["samples"] += [
-            s._asdict() | {"run_id": run_id, "log_id": log_id, "ordinal": i} for i, s in enumerate(run.samples)
-        ]
-    rows["readings"] += [record_row(r) | {"log_id": log_id} for r in log.readings]
-    rows["notes"] += [n._asdict() | {"log_id": log_id} for n in log.notes]
-
-
-def _pair_key(run: Run) -> str | None:
-    """The same text for both ends of one point-to-point test: their addresses name each other."""
-    if run.local_address and run.remote_address and run.local_address != run.remote_address:
-        return " | ".join([run.program or run.tool, *sorted((run.local_address, run.remote_address))])
-    return None
+    return Part(write_parts(logs, Path(staging)), tuple(read), tuple(whole), tuple(skipped))
 
 
 def load_campaigns(paths: Iterable[str]) -> dict[Path, campaigns.Campaign]:
@@ -314,10 +240,24 @@ def _add_logs(writer: Writer, parts: list[Part], log_ids: set[str]) -> set[str]:
     known = writer.frame("SELECT log_id FROM raw.logs WHERE reader = $r AND log_id IN (SELECT unnest($ids))", reader)
     new = log_ids - set(known["log_id"])
     if new:
+        whole, mixed = _sorted_by_use(parts, new)
         for table in LOG_TABLES:
             writer.run(f"DELETE FROM raw.{table} WHERE log_id IN (SELECT unnest($ids))", {"ids": sorted(new)})
-            writer.append_parts(table, sorted({p.tables[table] for p in parts}), new)
+            writer.append_parts(table, sorted(p.tables[table] for p in whole))
+            writer.append_logs(table, sorted(p.tables[table] for p in mixed), new)
     return new
+
+
+def _sorted_by_use(parts: list[Part], new: set[str]) -> tuple[list[Part], list[Part]]:
+    """Parts whose logs are all new and stand in no other part, which is simple and most; and the rest."""
+    different = {p.tables["logs"]: p for p in parts}.values()  # the same content twice is the same file
+    held = [{log_id for _, _, log_id in p.read} for p in different]
+    times = Counter(chain.from_iterable(held))
+    whole, mixed = [], []
+    for part, log_ids in zip(different, held, strict=True):
+        simple = log_ids <= new and all(times[log_id] == 1 for log_id in log_ids)
+        (whole if simple else mixed).append(part)
+    return whole, mixed
 
 
 def _set_paths(writer: Writer, read: list[tuple[str, str, str]], fresh: list[sources.File], whole: set[str]) -> None:

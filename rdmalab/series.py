@@ -196,7 +196,8 @@ def points(lab: "Lab", selection: Selection, fabrics: list[str]) -> "pl.DataFram
                   nullif(communicator_ranks, ranks) AS communicator_ranks, nodes, placement,
                   nullif(aggregated_iterations, 1) AS aggregated_iterations, bidirectional, memory, latency_convention,
                   connection, queue_pairs, streams, run_protocol AS protocol,
-                  CASE WHEN kind <> 'collective' AND tool <> 'perftest' THEN side END AS side,
+                  CASE WHEN kind <> 'collective' AND (tool <> 'perftest' OR local_address IS NULL)
+                      THEN side END AS side,
                   coalesce(reverse, false) AS reverse,
                   gpu_model, library_version, tool_version, device, mtu_bytes, gid_index, transport_gdr, run_iterations,
                   warmup_iterations, duration_s, list_sort(hosts) AS hosts,

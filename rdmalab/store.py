@@ -17,8 +17,7 @@ import socket
 import time
 import types
 import typing
-from collections.abc import Iterator, Sequence
-from dataclasses import fields
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -284,21 +283,39 @@ class Writer:
         self._con.execute(f"INSERT INTO raw.{table} BY NAME SELECT * FROM incoming").fetchall()
         self._con.unregister("incoming")
 
-    def append_parts(self, table: str, files: Sequence[str], log_ids: set[str]) -> None:
-        """Appends the rows of Parquet parts that belong to *log_ids*, each log once."""
-        self._con.execute(
-            f"""INSERT INTO raw.{table} BY NAME
-                SELECT * EXCLUDE (filename, first_part) FROM (
-                    SELECT *, min(filename) OVER (PARTITION BY log_id) AS first_part
-                    FROM read_parquet($files, union_by_name = true, filename = true)
-                    WHERE log_id IN (SELECT unnest($ids)))
-                WHERE filename = first_part""",
-            {"files": list(files), "ids": sorted(log_ids)},
-        ).fetchall()
+    def append_parts(self, table: str, files: Sequence[str]) -> None:
+        """Appends all rows of Parquet parts; a column that none of them has is null."""
+        if files:
+            self._con.execute(
+                f"INSERT INTO raw.{table} BY NAME SELECT * FROM read_parquet($files, union_by_name = true)",
+                {"files": list(files)},
+            ).fetchall()
+
+    def append_logs(self, table: str, files: Sequence[str], log_ids: set[str]) -> None:
+        """Appends the rows of Parquet parts that belong to *log_ids*, each log once where several parts hold it."""
+        if files:
+            self._con.execute(
+                f"""INSERT INTO raw.{table} BY NAME
+                    SELECT * EXCLUDE (filename, first_part) FROM (
+                        SELECT *, min(filename) OVER (PARTITION BY log_id) AS first_part
+                        FROM read_parquet($files, union_by_name = true, filename = true)
+                        WHERE log_id IN (SELECT unnest($ids)))
+                    WHERE filename = first_part""",
+                {"files": list(files), "ids": sorted(log_ids)},
+            ).fetchall()
 
 
 def frame_of(table: str, rows: list[dict[str, Any]]) -> "pl.DataFrame":
-    """Rows of a table as a frame with exactly the table's columns and types, also when there is no row."""
+    """Rows of a table as a frame; see :func:`frame_of_columns`."""
+    return frame_of_columns(table, {name: [r.get(name) for r in rows] for name in TABLES[table]})
+
+
+def frame_of_columns(table: str, columns: Mapping[str, Sequence[Any]]) -> "pl.DataFrame":
+    """
+    Columns of a table as a frame, each with the table's type.
+
+    Columns without any value are left out, the store fills them with nulls; ids stay, also when there is no row.
+    """
     import polars as pl
 
     kinds: dict[str, Any] = {
@@ -306,8 +323,16 @@ def frame_of(table: str, rows: list[dict[str, Any]]) -> "pl.DataFrame":
         "VARCHAR[]": pl.List(pl.String), "TIMESTAMPTZ": pl.Datetime("us", "UTC"),
     }  # fmt: skip
     return pl.DataFrame(
-        {name: pl.Series(name, [r.get(name) for r in rows], kinds[kind]) for name, kind in TABLES[table].items()}
+        {
+            name: pl.Series(name, columns.get(name, ()), kinds[kind])
+            for name, kind in TABLES[table].items()
+            if name == "log_id" or not _is_empty(columns.get(name, ()))
+        }
     )
+
+
+def _is_empty(column: Sequence[Any]) -> bool:
+    return not column or (column[0] is None and column.count(None) == len(column))
 
 
 def query(con: "duckdb.DuckDBPyConnection", sql: str, params: dict[str, Any] | None = None) -> "pl.DataFrame":
@@ -464,9 +489,3 @@ def _holder(stream: TextIO) -> str:
 
 def _first_sentence(error: Exception) -> str:
     return str(error).strip().splitlines()[0]
-
-
-def record_row(record: Any) -> dict[str, Any]:
-    """A dataclass record as a row: tuples become lists."""
-    row = {f.name: getattr(record, f.name) for f in fields(record)}
-    return {k: list(v) if isinstance(v, tuple) else v for k, v in row.items()}

@@ -122,6 +122,8 @@ class Words:
             words.append(self._("sent by the server"))
         if s.side == "server":
             words.append(self._("printed by the server"))
+        elif s.side and (s.test or "").startswith("ib_"):  # whose ends are told apart by addresses, if it prints them
+            words.append(self._("printed by the client"))
         return [w for w in words if w]
 
     def size(self, size_bytes: int | None) -> str:

@@ -101,7 +101,7 @@ def test_measured_tcp_is_faster_than_soft_roce_and_the_report_says_so(db: str, t
     done = run("report", "fabric-comparison", "-p", "campaign=softroce", "--to", "html", "--db", db, "--out", str(tmp_path))
     assert done.exit_code == 0, done.output
     verdict = done.stdout.splitlines()[0].replace("\u00a0", " ")
-    assert verdict.startswith("TCP is ")
+    assert verdict.startswith("One-way latency: TCP is ")
     assert "times as fast as Soft-RoCE at 64 B" in verdict
 
 
@@ -124,7 +124,7 @@ def test_unknown_fabric(db: str, tmp_path: Path) -> None:
     """A fabric that the campaign does not have is refused with those it has."""
     code, text = _refused(tmp_path, db, "fabric-comparison", "-p", "campaign=synthetic", "-p", "fabrics=tcp-100g,roce-100")
     assert code == 2
-    assert "no fabric 'roce-100' in campaign 'synthetic'; it has: tcp-100g, roce-100g, infiniband-ndr400. Did you mean 'roce-100g'?" in text
+    assert "no run of a fabric 'roce-100' in campaign 'synthetic'; it has: tcp-100g, roce-100g, infiniband-ndr400. Did you mean 'roce-100g'?" in text
 
 
 def test_misspelt_parameter(db: str, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Like with like: what may stand in one median, what may not, and what is said about the rest."""
 
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -205,6 +206,21 @@ def test_a_declared_group_takes_one_configuration_a_test(make: Make, how: dict[s
     assert ("one_fabric", ("tcp",)) in kinds(c)
 
 
+def test_ends_of_perftest_without_addresses_are_not_mixed(make: Make) -> None:
+    """Nothing tells which client belongs to which server: the two ends of six tests are not twelve runs."""
+    both = {
+        f"{f}/{end}.{i}.log": re.sub(
+            r" (local|remote) address.*\n|  ?GID:.*\n", "", text.replace("5000", str(5000 + n))
+        )
+        for f, first in (("tcp", 256), ("roce", 512))
+        for n, end in enumerate(("client", "server"))
+        for i, text in enumerate(perftest(f, first).values())
+    }
+    both = {k: v.replace(" TX depth        : 128\n", "") if "/server" in k else v for k, v in both.items()}
+    c = make(both, campaign("tcp:roce", "roce")).compare()
+    assert {x.n for t in c.tables for x in t.cells} == {6}
+
+
 def test_a_declared_group_prefers_the_configuration_that_most_fabrics_share(make: Make) -> None:
     """Two fabrics with the same test stand in a declared group in the same configuration, or one stays out."""
     logs = {
@@ -321,3 +337,19 @@ def test_other_fabrics_of_the_campaign_are_counted(make: Make) -> None:
     lab = make(logs, campaign("tcp", "roce", "ib:infiniband"))
     assert lab.compare().elsewhere == {"IB": 0, "Unknown fabric": 2}
     assert lab.compare(fabrics=["tcp", "unknown"]).elsewhere == {"IB": 0, "ROCE": 7}
+
+
+def test_node_counts_differ_only_where_no_two_fabrics_share_one(make: Make) -> None:
+    """The same ranks inside a node and between nodes: a table of its own, which says that the nodes differ."""
+    inside, between = runs_of("nvl", 1, ranks=8, nodes=1), runs_of("roce", 2, ranks=8, nodes=2)
+    c = make({**inside, **between}, campaign("nvl:nvlink", "roce")).compare()
+    assert {t.subject.across_nodes for t in c.tables} == {True}
+    assert c.refusals == ()
+
+
+def test_a_shared_node_count_is_compared_alone(make: Make) -> None:
+    """Two fabrics between the same nodes are like with like; the third, inside a node, is refused."""
+    logs = {**runs_of("tcp", 3, ranks=8), **runs_of("roce", 2, ranks=8), **runs_of("nvl", 1, ranks=8, nodes=1)}
+    c = make(logs, campaign("tcp", "roce", "nvl:nvlink")).compare()
+    assert {t.fabrics for t in c.tables} == {("tcp", "roce")}
+    assert kinds(c) == {("one_fabric", ("nvl",))}

@@ -319,7 +319,8 @@ def test_two_subjects_have_two_lines() -> None:
     w = Words(comparison((LATENCY, {("a", 8): around(1), ("b", 8): around(1)})))
     other = {
         "tool": "x", "operation": "gather", "dtype": "half", "redop": "max", "root": 1, "ranks": 3,
-        "communicator_ranks": 4, "nodes": 9, "placement": "in_place", "aggregated_iterations": 2, "test": "y", "bidirectional": True, "memory": "cuda",
+        "communicator_ranks": 4, "nodes": 9, "placement": "in_place", "aggregated_iterations": 2,
+        "test": "y", "bidirectional": True, "memory": "cuda",
         "latency_convention": "round_trip", "connection": "UC", "queue_pairs": 7, "streams": 2, "protocol": "UDP",
         "side": "server",
         "reverse": True,

@@ -8,6 +8,7 @@ last digit on both sides, so "agrees" has an exact meaning.
 import math
 import re
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import NamedTuple
 
 from rdmalab.model import COLLECTIVES, Note, Sample
@@ -87,11 +88,7 @@ def has_factor(sample: Sample, printed: Printed, factor: float) -> bool:
     if algbw is None or busbw is None:
         return True
     _, algbw_text, busbw_text = printed
-    miss = abs(busbw - factor * algbw)
-    # Two decimals are the most that a table prints, so this shortcut never accepts what the exact test refuses.
-    if busbw_text[-3:-2] == algbw_text[-3:-2] == "." and miss <= 0.005 * (1 + factor):
-        return True
-    return miss <= (half_unit(busbw_text) + factor * half_unit(algbw_text)) * (1 + 1e-9) + 1e-9
+    return abs(busbw - factor * algbw) <= (half_unit(busbw_text) + factor * half_unit(algbw_text)) * (1 + 1e-9) + 1e-9
 
 
 def has_time(sample: Sample, printed: Printed, share: float = 1.0) -> bool:
@@ -100,12 +97,37 @@ def has_time(sample: Sample, printed: Printed, share: float = 1.0) -> bool:
     if size is None or time is None or algbw is None:
         return True
     time_text, algbw_text, _ = printed
-    miss = abs(share * size / 1e3 - time * algbw)
-    if algbw_text[-3:-2] == "." and miss <= 0.005 * time:
-        return True
     half_time = half_unit(time_text) * (time / float(time_text) if float(time_text) else 1.0)
     half_algbw = half_unit(algbw_text)
-    return miss <= (time * half_algbw + algbw * half_time + half_time * half_algbw) * (1 + 1e-9) + 1e-9
+    slack = time * half_algbw + algbw * half_time + half_time * half_algbw
+    return abs(share * size / 1e3 - time * algbw) <= slack * (1 + 1e-9) + 1e-9
+
+
+class _Table(NamedTuple):
+    """A table of which every number is there and every bandwidth has two decimals, the most that is ever printed.
+
+    Half of the last digit is then 0.005 in every row, so that a whole table can be checked at once. These checks
+    never accept what the exact ones, row by row, refuse.
+    """
+
+    rows: list[tuple[int, float, float, float]]  # size, time, algbw, busbw
+
+    @classmethod
+    def of(cls, samples: Sequence[Sample], printed: Sequence[Printed]) -> "_Table | None":
+        rows = list(map(_NUMBERS, samples))
+        if any(None in row for row in rows) or any(not a[-3:-2] == "." == b[-3:-2] for _, a, b in printed):
+            return None
+        return cls(rows)
+
+    def has_times(self) -> bool:
+        return all(abs(size / 1e3 - time * algbw) <= 0.005 * time for size, time, algbw, _ in self.rows)
+
+    def has_factor(self, factor: float) -> bool:
+        slack = 0.005 * (1 + factor)
+        return all(abs(busbw - factor * algbw) <= slack for _, _, algbw, busbw in self.rows)
+
+
+_NUMBERS = attrgetter("size_bytes", "time_us", "algbw_gbyte_s", "busbw_gbyte_s")
 
 
 def ranks_range(operation: str, samples: Sequence[Sample], printed: Sequence[Printed]) -> tuple[float, float]:
@@ -212,8 +234,12 @@ def check(
         ranks: Of one communicator.
         average: The tool's average of busbw as printed.
     """
-    notes = [_size_time(samples, printed, operation, ranks), _average(samples, printed, average)]
-    if operation and ranks and ranks_evidence and not ranks_evidence.startswith("inferred"):
+    table = _Table.of(samples, printed)
+    notes = [_average(samples, printed, average)]
+    if not (table and table.has_times()):
+        notes.insert(0, _size_time(samples, printed, operation, ranks))
+    told = operation and ranks and ranks_evidence and not ranks_evidence.startswith("inferred")
+    if told and not (table and table.has_factor(busbw_factor(operation, ranks))):
         notes.append(_implied_ranks(samples, printed, operation, ranks, ranks_evidence))
     return [n for n in notes if n]
 

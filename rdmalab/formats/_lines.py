@@ -71,26 +71,29 @@ def unprefixed(text: Text, anchor: re.Pattern[str]) -> Iterator[Line]:
     prefix = _prefix_pattern(text, anchor)
     if prefix is not None:
         return _without(prefix, clean(text))
-    if (lines := _clean_already(text)) is not None:
-        return map(Line, count(1), repeat(""), lines)
+    if (content := _clean_already(text)) is not None:
+        return map(Line, count(1), repeat(""), _lines_of(content))
     return (Line(number, "", line) for number, line in clean(text))
 
 
 def plain_lines(text: Text, anchor: re.Pattern[str]) -> list[str] | None:
     """All lines of *text* where it is held in memory and :func:`unprefixed` would change none of them, else None."""
-    lines = _clean_already(text)
-    return lines if lines is not None and _prefix_pattern(text, anchor) is None else None
+    content = _clean_already(text)
+    return _lines_of(content) if content is not None and not any(_leads_in(content, anchor)) else None
 
 
-def _clean_already(text: Text) -> list[str] | None:
-    """The lines of a text that :func:`clean` would yield as they are, else None."""
+def _clean_already(text: Text) -> str | None:
+    """The content of a text of which :func:`clean` would yield all lines as they are, else None."""
     held = text.held
     if held is None or any(mark in held for mark in (b"\r", b"\x1b", b" stdout ", b" stderr ")):
         return None
     try:
-        content = held.decode()
+        return held.decode()
     except UnicodeDecodeError:
         return None
+
+
+def _lines_of(content: str) -> list[str]:
     return content.removesuffix("\n").split("\n") if content else []
 
 
@@ -140,13 +143,18 @@ def _leads(text: Text, anchor: re.Pattern[str]) -> Iterator[str]:
                 if found := anchor.search(line):
                     yield line[: found.start()]
             continue
-        done = -1
-        for found in anchor.finditer(content):
-            start = content.rfind("\n", 0, found.start()) + 1
-            if start != done:
-                done = start
-                if start != found.start():
-                    yield content[start : found.start()]
+        yield from _leads_in(content, anchor)
+
+
+def _leads_in(content: str, anchor: re.Pattern[str]) -> Iterator[str]:
+    """The same for clean lines; what is empty is left out."""
+    done = -1
+    for found in anchor.finditer(content):
+        at = found.start()
+        start = content.rfind("\n", 0, at) + 1
+        if start not in (done, at):
+            yield content[start:at]
+        done = start
 
 
 def _shape(lead: str) -> tuple[str, bool]:

@@ -35,6 +35,10 @@ _CELLS = {
 }  # fmt: skip
 
 
+_NOTHING = repeat(None)
+_REST = [_NOTHING] * (len(Sample._fields) - Sample._fields.index("max_delta") - 1)  # fields that no table has
+
+
 class Place(NamedTuple):
     """Where the cells of one placement stand; ``name`` is None where the log does not say which placement it is."""
 
@@ -152,7 +156,7 @@ def read_all(layout: Layout, rows: Sequence[list[str]], lines: Sequence[int]) ->
     columns = list(zip(*rows, strict=True))
     head: list[Iterable[Any]] = [lines, list(map(int, columns[0])), list(map(int, columns[1])), columns[2]]
     for name, read_cell in (("redop", _redop), ("root", _root)):
-        head.append(_each(read_cell, columns[layout.head.index(name)]) if name in layout.head else repeat(None))
+        head.append(_each(read_cell, columns[layout.head.index(name)]) if name in layout.head else _NOTHING)
     places = [_samples(layout, place, columns, head) for place in layout.places]
     if layout.tail or any(place.extras for place in layout.places):
         places = [
@@ -170,25 +174,24 @@ def _by_row(places: Sequence[Iterable[Any]]) -> list[Any]:
 def _each(read_cell: Callable[[str], Any], column: tuple[str, ...]) -> list[Any]:
     """A column of few different cells, read."""
     known = {cell: read_cell(cell) for cell in set(column)}
-    return [known[cell] for cell in column]
+    return [known[cell] for cell in column] if len(known) > 1 else [*known.values()] * len(column)
 
 
 def _samples(layout: Layout, place: Place, columns: list[tuple[str, ...]], head: list[Iterable[Any]]) -> list[Sample]:
     """The samples of one placement."""
     time, algbw, busbw = (list(map(float, columns[at])) for at in (place.time, place.algbw, place.busbw))
-    if any(t < 0 for t in time):
+    if any(map((0.0).__gt__, time)):
         raise ValueError("a time below zero")
     if layout.to_us != 1.0:
         time = [round(t * layout.to_us, 6) for t in time]
-    if math.isfinite(sum(time) + sum(algbw) + sum(busbw)):
-        values: list[Iterable[float | None]] = [time, algbw, busbw]
-    else:
+    values: list[Iterable[float | None]] = [time, algbw, busbw]
+    if not math.isfinite(sum(time) + sum(algbw) + sum(busbw)):
         values = [[v if math.isfinite(v) else None for v in column] for column in (time, algbw, busbw)]
-    values[:1] = [repeat(None), values[0]] if layout.cpu_time else [values[0], repeat(None)]
-    checks: Iterable[Any] = (repeat(None), repeat(None))
+    values.insert(0 if layout.cpu_time else 1, _NOTHING)
+    checks: Iterable[Any] = (_NOTHING, _NOTHING)
     if place.check is not None:
         checks = zip(*_each(partial(_check, deviation=layout.deviation), columns[place.check]), strict=True)
-    return list(map(Sample, *head, repeat(place.name), repeat(None), *values, *checks))
+    return list(map(Sample._make, zip(*head, repeat(place.name), _NOTHING, *values, *checks, *_REST)))
 
 
 def _redop(cell: str) -> str | None:

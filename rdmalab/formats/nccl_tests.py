@@ -405,6 +405,8 @@ class _Stream:
             return
         if "NCCL INFO" in text:
             return
+        if start.startswith("Rank ") and self.device(number, text):  # most lines of a head
+            return
         for literal, method in _EVENTS:
             if literal in text and method(self, number, text):
                 return
@@ -711,7 +713,7 @@ def _operations(draft: _Draft, ranks: int | None) -> tuple[tuple[str, ...], str 
 
 def _with_cycles(samples: list[Sample]) -> tuple[Sample, ...]:
     """Numbers the repeats that -N prints under one header. (Size 0 repeats without it, where requests are tiny.)"""
-    if len({s[_FIRST:_LAST] for s in samples}) == len(samples):
+    if len({(s.size_bytes, s.placement) for s in samples}) == len(samples):
         return tuple(samples)
     seen: Counter[tuple[Any, ...]] = Counter()
     cycles = []

@@ -1,0 +1,5 @@
+"""``python -m rdmalab``."""
+
+from rdmalab.cli import main
+
+main(prog_name="rdmalab")
