@@ -6,6 +6,7 @@ tests of unlike tools measure the same thing, and single facts that a log leaves
 
 import hashlib
 import math
+import os
 import re
 import tomllib
 import typing
@@ -115,13 +116,14 @@ class Campaign:
         return PurePosixPath(path).relative_to(self.root.as_posix()).as_posix()
 
 
-def nearest(file: str | Path, known: dict[Path, Path | None] | None = None) -> Path | None:
+def nearest(file: str | Path, known: dict[str, Path | None] | None = None) -> Path | None:
     """The campaign file that rules a log file: the nearest one in its folder or above. *known* caches by folder."""
-    folder = Path(file).parent
+    folder = os.path.dirname(file)
     known = {} if known is None else known
     if folder not in known:
-        ruler = folder / FILE_NAME
-        known[folder] = ruler if ruler.is_file() else (nearest(folder, known) if folder != folder.parent else None)
+        ruler = Path(folder, FILE_NAME)
+        above = os.path.dirname(folder)
+        known[folder] = ruler if ruler.is_file() else (nearest(folder, known) if above != folder else None)
     return known[folder]
 
 

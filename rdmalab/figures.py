@@ -4,12 +4,13 @@ Hue tells the class of a fabric, dash and marker its family, a direct label its 
 """
 
 import math
-import os.path
+import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from rdmalab.language import translator
 from rdmalab.tables import duration_text, number_text, shown_ratio, time_unit, value_texts
 from rdmalab.units import size_text
 
@@ -210,11 +211,24 @@ def _labels(
 
 
 def _wrapped(label: str, limit: int = 15) -> str:
-    """A label on two lines when it is long."""
-    if len(label) <= limit or " " not in label:
-        return label
-    head, _, tail = label.rpartition(" ")
-    return f"{head}<br>{tail}"
+    """A label on two lines when it is long; a Chinese character is as wide as two letters."""
+    if sum(_width(x) for x in label) <= limit:
+        return _plain(label)
+    head, space, tail = label.rpartition(" ")
+    if not space:
+        middle = [i for i in range(1, len(label)) if _width(label[i]) == _width(label[i - 1]) == 2]
+        cut = min(middle, key=lambda i: abs(i - len(label) / 2), default=len(label))
+        head, tail = label[:cut], label[cut:]
+    return f"{_plain(head)}<br>{_plain(tail)}" if tail else _plain(head)
+
+
+def _width(character: str) -> int:
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def _name(label: str) -> str:
+    """A name in bold, on two lines when it is long."""
+    return "<br>".join(f"<b>{line}</b>" for line in _wrapped(label).split("<br>"))
 
 
 def _bold(text: str) -> str:
@@ -233,7 +247,7 @@ def has_curve(table: "Table") -> bool:
     return table.subject.kind != "latency"
 
 
-def time_chart(c: "Comparison", table: "Table", *, height: int = 430) -> "go.Figure":
+def time_chart(c: "Comparison", table: "Table", *, height: int = 430, lang: str = "en") -> "go.Figure":
     """Time or latency against message size, both axes logarithmic."""
     figure = _base(height)
     look = looks(c)
@@ -245,9 +259,7 @@ def time_chart(c: "Comparison", table: "Table", *, height: int = 430) -> "go.Fig
         cells = [x for x in drawn if x.fabric == fabric]
         if cells:
             _series(figure, cells, look[fabric], c.labels[fabric], "%{y:.4g} µs")
-            ends.append(
-                (cells[-1].size_bytes or 1, cells[-1].median, _wrapped(_bold(c.labels[fabric])), look[fabric].text)
-            )
+            ends.append((cells[-1].size_bytes or 1, cells[-1].median, _name(c.labels[fabric]), look[fabric].text))
     _labels(figure, ends, lambda v: (math.log10(v) - low) / (high - low), height - 52, log_y=True)
     _shade_no_difference(figure, table)
     return figure
@@ -268,7 +280,7 @@ def _shade_no_difference(figure: "go.Figure", table: "Table") -> None:
         figure.add_vrect(x0=run[-1] / 1.35, x1=run[0] * 1.35, fillcolor=WASH, line_width=0, layer="below")
 
 
-def bandwidth_chart(c: "Comparison", table: "Table", *, height: int = 390) -> "go.Figure":
+def bandwidth_chart(c: "Comparison", table: "Table", *, height: int = 390, lang: str = "en") -> "go.Figure":
     """Bus bandwidth of a collective, or payload bandwidth of another test, against message size, with limits."""
     collective = table.subject.kind == "collective"
     unit = "GB/s" if collective else "Gb/s"
@@ -285,14 +297,14 @@ def bandwidth_chart(c: "Comparison", table: "Table", *, height: int = 390) -> "g
     for fabric, row in cells.items():
         if row:
             _series(figure, row, look[fabric], c.labels[fabric], f"%{{y:.4g}} {unit}")
-            text = f"{_wrapped(_bold(c.labels[fabric]))}<br>{value_texts(row[-1])[0]} {unit}"
+            text = f"{_name(c.labels[fabric])}<br>{value_texts(row[-1])[0]} {unit}"
             ends.append((row[-1].size_bytes or 1, row[-1].median, text, look[fabric].text))
-    _limit_lines(figure, c, drawn, unit)
+    _limit_lines(figure, c, drawn, unit, lang)
     _labels(figure, ends, lambda v: v / top, height - 52, log_y=False)
     return figure
 
 
-def cover_chart(c: "Comparison", table: "Table", height: int = 470) -> "go.Figure":
+def cover_chart(c: "Comparison", table: "Table", height: int = 470, *, lang: str = "en") -> "go.Figure":
     """The picture of the cover: the bandwidth curves of the headline, its times, or the medians of its one size."""
     if len([s for s in table.common_sizes if s]) < 2:
         rows = [(f, x) for f in table.fabrics if (x := table.cell(f, table.common_sizes[0]))]
@@ -310,7 +322,7 @@ def cover_chart(c: "Comparison", table: "Table", height: int = 470) -> "go.Figur
             )  # fmt: skip
         return figure
     curve = has_curve(table)
-    figure = bandwidth_chart(c, table, height=height) if curve else time_chart(c, table, height=height)
+    figure = (bandwidth_chart if curve else time_chart)(c, table, height=height, lang=lang)
     figure.update_layout(margin={"l": 68, "r": 150, "t": 20, "b": 40})
     if curve:
         figure.update_yaxes(showticklabels=False, showgrid=False)
@@ -334,7 +346,7 @@ def _limits(c: "Comparison", table: "Table", factor: float) -> dict[str, float]:
     return out
 
 
-def _limit_lines(figure: "go.Figure", c: "Comparison", limits: dict[str, float], unit: str) -> None:
+def _limit_lines(figure: "go.Figure", c: "Comparison", limits: dict[str, float], unit: str, lang: str) -> None:
     """Dotted lines across the paper with their numbers; limits that lie close together share one label."""
     shared: dict[float, list[str]] = {}
     for fabric, value in limits.items():
@@ -348,20 +360,25 @@ def _limit_lines(figure: "go.Figure", c: "Comparison", limits: dict[str, float],
     for fabrics in shared.values():
         figure.add_annotation(
             xref="paper", yref="y", x=0.004, y=max(limits[f] for f in fabrics), yshift=8, xanchor="left",
-            showarrow=False, font={"size": 10.5, "color": INK}, text=_limit_words(c, fabrics, limits, unit),
+            showarrow=False, font={"size": 10.5, "color": INK}, text=_limit_words(c, fabrics, limits, unit, lang),
         )  # fmt: skip
 
 
-def _limit_words(c: "Comparison", fabrics: list[str], limits: dict[str, float], unit: str) -> str:
+def _limit_words(c: "Comparison", fabrics: list[str], limits: dict[str, float], unit: str, lang: str) -> str:
     """``limit 93.16 GB/s InfiniBand``, the number once for the fabrics that share it."""
+    _ = translator(lang)
     by_number: dict[str, list[str]] = {}
     for fabric in fabrics:
         by_number.setdefault(number_text(limits[fabric], 4), []).append(_plain(c.labels[fabric]))
-    return "; ".join(f"<b>limit {number} {unit}</b> {', '.join(names)}" for number, names in by_number.items())
+    comma, template = _(", "), _("<b>limit {number} {unit}</b> {names}")
+    return _("; ").join(
+        template.format(number=number, unit=unit, names=comma.join(names)) for number, names in by_number.items()
+    )
 
 
-def utilization_chart(c: "Comparison", table: "Table", *, height: int = 226) -> "go.Figure | None":
+def utilization_chart(c: "Comparison", table: "Table", *, height: int = 226, lang: str = "en") -> "go.Figure | None":
     """Share of each fabric's own limit against message size; None where no limit is known."""
+    _ = translator(lang)
     rows = {f: [x for x in table.of(f) if x.size_bytes and x.utilization] for f in table.fabrics}
     rows = {f: r for f, r in rows.items() if r}
     if not rows:
@@ -371,7 +388,7 @@ def utilization_chart(c: "Comparison", table: "Table", *, height: int = 226) -> 
         106.0, *(1.04 * (x.utilization.high or x.utilization.median) for r in rows.values() for x in r if x.utilization)
     )
     figure.update_yaxes(
-        tickmode="array", tickvals=[0, 25, 50, 75, 100], ticktext=["0", "25", "50", "75", "100 %"], range=[0, top],
+        tickmode="array", tickvals=[0, 25, 50, 75, 100], ticktext=["0", "25", "50", "75", _("100 %")], range=[0, top],
         gridcolor=GRID, zeroline=False, ticks="", showline=False,
     )  # fmt: skip
     _size_axis(figure, sorted({x.size_bytes for r in rows.values() for x in r if x.size_bytes}))
@@ -379,8 +396,8 @@ def utilization_chart(c: "Comparison", table: "Table", *, height: int = 226) -> 
     ends = []
     for fabric, row in rows.items():
         shares = [x.utilization for x in row if x.utilization]
-        _series(figure, shares, look[fabric], c.labels[fabric], "%{y:.3g} %")
-        text = f"{_bold(c.labels[fabric])} {value_texts(shares[-1])[0]} %"
+        _series(figure, shares, look[fabric], c.labels[fabric], "%{y:.3g}" + _(" %"))
+        text = f"{_bold(c.labels[fabric])} {value_texts(shares[-1])[0]}{_(' %')}"
         ends.append((shares[-1].size_bytes or 1, shares[-1].median, text, look[fabric].text))
     figure.add_shape(
         type="line",
@@ -397,13 +414,14 @@ def utilization_chart(c: "Comparison", table: "Table", *, height: int = 226) -> 
 
 
 def ratio_chart(
-    c: "Comparison", rows: "Sequence[tuple[str, Table, int | None]]", *, no_difference: str, too_few: str = ""
-) -> "go.Figure":
+    c: "Comparison", rows: "Sequence[tuple[str, Table, int | None]]", *, no_difference: str, too_few: str = "",
+    lang: str = "en",
+) -> "go.Figure":  # fmt: skip
     """
     Speed-up over the baseline: a dot and a bar a fabric; right of the line is faster; values stand beside it.
 
     Args:
-        rows: (label, table, size) from top to bottom; all tables have the same baseline.
+        rows: (label, table, size) from top to bottom; all tables have the same baseline. A label may have two lines.
         no_difference, too_few: The words for an interval that contains 1, and for a ratio without one.
     """
     first = rows[0][1]
@@ -425,7 +443,7 @@ def ratio_chart(
         figure.add_trace(_ratio_mark(i + offsets[fabric], x, look[fabric], c.labels[fabric]))
         if words := {"no difference shown": no_difference, "too few runs": too_few}.get(x.verdict):
             _say_beside(figure, x, i + offsets[fabric], low, high, words)
-    _ratio_columns(figure, c, others, cells, look, width)
+    _ratio_columns(figure, c, others, cells, look, width, lang)
     _ratio_axes(figure, low, high, [label for label, *_ in rows])
     figure.add_annotation(
         x=0, y=1, xref="x", yref="paper", yanchor="bottom", showarrow=False, yshift=4, xanchor="center",
@@ -479,7 +497,7 @@ def _ratio_axes(figure: "go.Figure", low: float, high: float, labels: list[str])
     )  # fmt: skip
     figure.update_yaxes(
         range=[len(labels) - 0.5, -0.5], tickmode="array", tickvals=list(range(len(labels))),
-        ticktext=[_plain(t).replace(" against ", "<br>against ") for t in labels],
+        ticktext=[_plain(t).replace("\n", "<br>") for t in labels],
         showgrid=False, zeroline=False, ticks="", showline=False,
     )  # fmt: skip
 
@@ -510,15 +528,17 @@ def _ratio_mark(y: float, cell: "Cell", look: Look, name: str) -> "go.Scatter":
 
 def _ratio_columns(
     figure: "go.Figure", c: "Comparison", others: list[str], cells: "list[tuple[int, str, Cell]]",
-    look: dict[str, Look], width: int,
+    look: dict[str, Look], width: int, lang: str,
 ) -> None:  # fmt: skip
     """The values of the ratios as text at the right, one column a fabric."""
+    _ = translator(lang)
     for k, fabric in enumerate(others):
         shift = 14 + width * k
-        head = _wrapped(_plain(c.labels[fabric]), 10 if width == _NARROW else 40)
+        head = _wrapped(c.labels[fabric], 10 if width == _NARROW else 40)
         figure.add_annotation(
             xref="paper", yref="paper", x=1, y=1, xshift=shift, yshift=4, xanchor="left", yanchor="bottom",
-            showarrow=False, align="left", text=f"<b>{head}, ×</b>", font={"size": 10.5, "color": look[fabric].text},
+            showarrow=False, align="left", text=_("<b>{fabric}, ×</b>").format(fabric=head),
+            font={"size": 10.5, "color": look[fabric].text},
         )  # fmt: skip
         for i, f, x in cells:
             if f == fabric:
@@ -630,7 +650,7 @@ _SHORT_OF_LIMIT = [[0, "#08306B"], [0.25, "#2F6FA8"], [0.5, "#7FB0D3"], [0.75, "
 _CELL_TEXT_UP_TO = 16  # hosts
 
 
-def pair_matrix(pairs: "Pairs", *, of_best: str) -> "go.Figure":
+def pair_matrix(pairs: "Pairs", *, of_best: str, lang: str = "en") -> "go.Figure":
     """
     Node pairs as a matrix, dark where short of the best pair; hosts by name, not by value. Above 16 hosts no numbers.
 
@@ -653,13 +673,14 @@ def pair_matrix(pairs: "Pairs", *, of_best: str) -> "go.Figure":
             texttemplate="%{text}", textfont={"size": 10.5}, hovertemplate="%{y}, %{x}: %{text}", hoverongaps=False,
             colorbar={
                 "orientation": "h", "thickness": 9, "len": 0.6, "y": -0.02, "yanchor": "top", "outlinewidth": 0,
-                "title": {"text": of_best, "side": "bottom", "font": {"size": 10}}, "ticksuffix": " %",
+                "title": {"text": of_best, "side": "bottom", "font": {"size": 10}},
+                "ticksuffix": translator(lang)(" %"),
             },
         )
     )  # fmt: skip
     slow = set(pairs.slow_hosts)
     labels = [f"<b>{_plain(_short_host(h))}</b>" if h in slow else _plain(_short_host(h)) for h in hosts]
-    common = len(os.path.commonprefix(hosts))
+    common = next((i for i, seen in enumerate(zip(*hosts, strict=False)) if len(set(seen)) > 1), len(min(hosts)))
     ends = [_plain(_short_host(h[common:] or h, 6)) for h in hosts]
     figure.update_xaxes(
         type="category", side="top", tickvals=hosts, ticktext=ends, showgrid=False, ticks="", tickangle=0,
@@ -671,8 +692,8 @@ def pair_matrix(pairs: "Pairs", *, of_best: str) -> "go.Figure":
     )  # fmt: skip
     for host in hosts:
         figure.add_annotation(
-            xref="paper", x=1, y=host, xanchor="left", xshift=10, showarrow=False, text=number_text(pairs.median_of(host)),
-            font={"size": 10.5, "color": "#A3201D" if host in slow else INK},
+            xref="paper", x=1, y=host, xanchor="left", xshift=10, showarrow=False,
+            text=number_text(pairs.median_of(host)), font={"size": 10.5, "color": "#A3201D" if host in slow else INK},
         )  # fmt: skip
     return figure
 
@@ -694,10 +715,11 @@ def _short_host(host: str, most: int = 14) -> str:
     return host if len(host) <= most else "…" + host[-most + 1 :]
 
 
-def use_chart(c: "Comparison", kind: str) -> "go.Figure | None":
+def use_chart(c: "Comparison", kind: str, *, lang: str = "en") -> "go.Figure | None":
     """Use over time of one kind, one line a device, coloured by fabric; None without stamped readings."""
     import plotly.graph_objects as go
 
+    _ = translator(lang)
     if c.telemetry is None or c.telemetry.series.is_empty():
         return None
     rows = c.telemetry.series.filter(c.telemetry.series["kind"] == kind)
@@ -705,7 +727,7 @@ def use_chart(c: "Comparison", kind: str) -> "go.Figure | None":
         return None
     figure = _base(226, b=34)
     look = looks(c)
-    for (fabric, _, _), part in rows.group_by(["fabric", "log_id", "device"], maintain_order=True):
+    for (fabric, *_rest), part in rows.group_by(["fabric", "log_id", "device"], maintain_order=True):
         colour = look[str(fabric)]
         figure.add_trace(
             go.Scatter(
@@ -714,9 +736,9 @@ def use_chart(c: "Comparison", kind: str) -> "go.Figure | None":
                 mode="lines",
                 name=c.labels[str(fabric)],
                 line={"color": colour.line, "width": 1.2, "dash": colour.dash},
-                hovertemplate="%{y:.3g} %",
-            )  # fmt: skip
+                hovertemplate="%{y:.3g}" + _(" %"),
+            )
         )
-    figure.update_yaxes(range=[0, 105], ticksuffix=" %", gridcolor=GRID, zeroline=False)
+    figure.update_yaxes(range=[0, 105], ticksuffix=_(" %"), gridcolor=GRID, zeroline=False)
     figure.update_xaxes(ticksuffix=" s", gridcolor=GRID, zeroline=False, showline=True, linecolor=INK2)
     return figure

@@ -34,7 +34,7 @@ def write_memberships(
     counts: dict[str, int] = {}
     remarks: list[str] = []
     stored = writer.frame("SELECT path, file, log_id FROM raw.paths ORDER BY path").rows()
-    folders: dict[Path, Path | None] = {}
+    folders: dict[str, Path | None] = {}
     places: dict[Path | None, dict[str, str]] = defaultdict(dict)  # campaign file -> path -> log_id
     for path, file, log_id in stored:
         ruler = campaigns.nearest(file, folders)

@@ -30,7 +30,7 @@ class FabricComparison:
 
     def __init__(self, c: "Comparison", lang: str = "en") -> None:
         self.c, self.w = c, Words(c, lang)
-        self._ = self.w._
+        self._, self.lang = self.w._, lang
         self._number = 0
 
     # -- parts ----------------------------------------------------------------------------------------------------
@@ -68,8 +68,9 @@ class FabricComparison:
         word = escape(self._("Above a limit"))
         return "".join(f'<div class="refused"><b>{word}</b> {escape(t)}</div>' for t in self.w.above_limit(table))
 
-    def _named(self, table: "Table") -> str:
-        return f" {self.w.named_tests(table)}" if table.subject.tests else ""
+    def _differs(self, table: "Table") -> str:
+        """What differs besides the fabric, and which test stands for which."""
+        return self.w.text([self.w.residue(table), *([self.w.named_tests(table)] if table.subject.tests else [])])
 
     def _table(self, *kinds: str) -> "Table | None":
         """The headline where it is of one of these kinds, else the first table that is."""
@@ -102,7 +103,11 @@ class FabricComparison:
             + "".join(f"<div><dt>{escape(k)}</dt><dd>{escape(v)}</dd></div>" for k, v in facts)
             + "</dl></section>"
         )
-        return Block(html, [figures.cover_chart(c, table, self._cover_height())], alts=[self._cover_caption(table)])
+        return Block(
+            html,
+            [figures.cover_chart(c, table, self._cover_height(), lang=self.lang)],
+            alts=[self._cover_caption(table)],
+        )
 
     def _cover_height(self) -> int:
         """What the text of the cover leaves to its picture, in px: a Chinese character is twice as wide as a letter."""
@@ -172,7 +177,7 @@ class FabricComparison:
         small, large = table.common_sizes[0], table.common_sizes[-1]
         out = [
             (
-                f"{w.quantity(table.subject)}, {w.size(small)}",
+                self._quantity_at(table, small),
                 w.operation(table.subject) if table.subject.tests else "",
                 table,
                 small,
@@ -202,10 +207,11 @@ class FabricComparison:
             other = next((t for t in self.c.tables if t.subject.kind == kind and t is not table), None)
             if other and len(out) < 5:
                 size = other.common_sizes[0] if kind == "latency" else other.common_sizes[-1]
-                out.append(
-                    (f"{w.quantity(other.subject)}, {w.size(size)}", w.operation(other.subject), other, size, "main")
-                )
+                out.append((self._quantity_at(other, size), w.operation(other.subject), other, size, "main"))
         return out
+
+    def _quantity_at(self, table: "Table", size: int | None) -> str:
+        return self._("{quantity}, {size}").format(quantity=self.w.quantity(table.subject), size=self.w.size(size))
 
     def _summary_row(
         self,
@@ -228,7 +234,8 @@ class FabricComparison:
                 f"{escape(self.c.labels[fabric])}</span>"
                 f'<b class="median">{value}</b><span class="interval">{escape(interval)}</span></div>'
             )
-        head = f"{question}, {unit}" if unit else question
+        template = self._("{question}, Gb/s") if unit == "Gb/s" else self._("{question}, {unit}")
+        head = template.format(question=question, unit=unit) if unit else question
         return (
             f'<div class="row"><div class="question"><b>{escape(head)}</b><small>{escape(note)}</small></div>'
             f'<div class="values">{values}</div><div data-figure="{figure}"></div>'
@@ -267,7 +274,8 @@ class FabricComparison:
             refusals += f"<p>{escape(self._('{n} more on the evidence page.').format(n=len(self.c.refusals) - 4))}</p>"
         none = f"<p>{escape(self._('Every measurement of this selection has a counterpart.'))}</p>"
         left = (
-            f"<div><h3>{escape(self._('Transport: what the logs prove'))}</h3>{self._runs_table()}{self._warnings()}</div>"
+            f"<div><h3>{escape(self._('Transport: what the logs prove'))}</h3>{self._runs_table()}"
+            f"{self._warnings()}</div>"
             f"<div><h3>{escape(self._('What could not be compared'))}</h3>{refusals or none}</div>"
         )
         return f'<div class="cols2">{left}</div>'
@@ -285,7 +293,7 @@ class FabricComparison:
             )
             proofs = [self.w.proof(r) for r in part.iter_rows(named=True)]
             proved = sum(p is not None for p in proofs)
-            paths = ", ".join(dict.fromkeys(p for p in proofs if p)) or self._("not proved")
+            paths = self.w.listed(dict.fromkeys(p for p in proofs if p)) or self._("not proved")
             direct = set(part["transport_gdr"].drop_nulls())
             rows.append(
                 f"<tr>{cell_html(self.c.labels[fabric], 'text')}"
@@ -327,11 +335,11 @@ class FabricComparison:
                     self._("What limits it"),
                     self._("No bandwidth limit applies to a time; at the largest sizes it follows the throughput."),
                 ),
-                (self._("What differs besides the fabric"), w.residue(table) + self._named(table)),
+                (self._("What differs besides the fabric"), self._differs(table)),
             )
         )
         title = w.title(table)
-        figure = [figures.time_chart(self.c, table)] if several else []
+        figure = [figures.time_chart(self.c, table, lang=self.lang)] if several else []
         return Block(self._section(self._("Latency"), title, sub, body), figure, alts=[title] * len(figure))
 
     def _time_table(self, table: "Table") -> str:
@@ -395,20 +403,22 @@ class FabricComparison:
         several = len([s for s in table.sizes if s]) > 1
         chart = f'<div data-figure="0"></div><p class="axis">{escape(self._("Message size"))}</p>' if several else ""
         limits = "".join(f"<li>{escape(t)}</li>" for t in w.limits(table))
-        differs = escape(w.residue(table) + self._named(table))
+        differs = escape(self._differs(table))
         body = chart + self._bandwidth_table(table) + self._above(table) + (
             f'<div class="cols2 ruled"><div><h4>{escape(self._("What limits it"))}</h4>'
             f'<ul class="evidence">{limits}</ul></div>'
             f"<div><h4>{escape(self._('What differs besides the fabric'))}</h4><p>{differs}</p></div></div>"
         )  # fmt: skip
         title = w.throughput_title(table)
-        figure = [figures.bandwidth_chart(self.c, table)] if several else []
+        figure = [figures.bandwidth_chart(self.c, table, lang=self.lang)] if several else []
         return Block(self._section(self._("Throughput"), title, sub, body), figure, alts=[title] * len(figure))
 
     def _bandwidth_table(self, table: "Table") -> str:
         collective = table.subject.kind == "collective"
         unit = "GB/s" if collective else "Gb/s"
-        over = "<th></th>" + "".join(th(f"{self.c.labels[f]}, {unit}", "group", 2) for f in table.fabrics)
+        over = "<th></th>" + "".join(
+            th(self._("{fabric}, {unit}").format(fabric=self.c.labels[f], unit=unit), "group", 2) for f in table.fabrics
+        )
         head = [th(self._("Size"))]
         for f in table.fabrics:
             del f
@@ -456,14 +466,14 @@ class FabricComparison:
     def utilization_and_ratio(self, table: "Table | None" = None) -> Block:
         """Share of the own limit, and the ratio to the baseline with its interval."""
         table = table or self._moving() or self.c.headline
-        share = figures.utilization_chart(self.c, table)
+        share = figures.utilization_chart(self.c, table, lang=self.lang)
         charts, alts = ([share], [self.w.utilization_title(table)]) if share is not None else ([], [])
         html = self._utilization(table, drawn=share is not None)
         head = self.c.headline
         rows = self._ratio_rows(head)
         html += self._ratio_section(head, len(charts))
         words = {"no_difference": self._("no difference shown"), "too_few": self._("too few runs")}
-        charts.append(figures.ratio_chart(self.c, rows, **words))
+        charts.append(figures.ratio_chart(self.c, rows, **words, lang=self.lang))
         return Block(html, charts, alts=[*alts, self.w.title(head)])
 
     def _utilization(self, table: "Table", *, drawn: bool) -> str:
@@ -504,11 +514,12 @@ class FabricComparison:
         if len(head.common_sizes) > 1:
             return [(self.w.size(s), head, s) for s in self._rows(head, head.compared_sizes)]
         tables = [t for t in self.c.tables if t.baseline == head.baseline and len(t.common_sizes) < 4]
-        return [
-            (f"{self.w.operation(t.subject)}, {self.w.size(s)}", t, s)
-            for t in tables[:6]
-            for s in _pick(t.common_sizes, 3)
-        ]
+        return [(self._row_label(t, s), t, s) for t in tables[:6] for s in _pick(t.common_sizes, 3)]
+
+    def _row_label(self, table: "Table", size: int | None) -> str:
+        """A measurand beside its bar: two tests stand on two lines."""
+        lines = self.w.operation(table.subject).replace(self.w.against, f"\n{self.w.against.lstrip()}")
+        return self._("{operation}, {size}").format(operation=lines, size=self.w.size(size))
 
     def others(self) -> Block:
         """Every other measurand in short: ratios at small, middle and large sizes."""
@@ -579,10 +590,12 @@ class FabricComparison:
         ]
         body = '<div data-figure="0"></div>' + table_html(head, rows) + self._columns(
             (self._("What it shows"), w.slow_hosts(pairs)),
-            (self._("How to read it"), self._("Every cell is the median of the runs of two hosts, both directions at once; a host is slow if its median lies more than 3.5 robust deviations and 2 % below the others.")),
+            (self._("How to read it"), self._("Every cell is the median of the runs of two hosts, both directions at "
+                "once; a host is slow if its median lies more than 3.5 robust deviations and 2 % below the others.")),
             (self._("What it does not show"), w.unmeasured_pairs(pairs)),
         )  # fmt: skip
-        figure = figures.pair_matrix(pairs, of_best=self._("% of the best pair; right: median of the host, GB/s"))
+        scale = self._("% of the best pair; right: median of the host, GB/s")
+        figure = figures.pair_matrix(pairs, of_best=scale, lang=self.lang)
         title = w.pairs_title(pairs)
         return Block(self._section(self._("Node pairs"), title, w.pairs_line(pairs), body), [figure], alts=[title])
 
@@ -593,8 +606,9 @@ class FabricComparison:
             return Block("")
         w = self.w
         uses = [
-            f"<tr>{cell_html(self.c.labels[u.fabric], 'text')}{cell_html(w.use(u.kind), 'text')}{cell_html(str(u.readings))}"
-            f"{cell_html(number_text(u.median_pct))}{cell_html(f'[{number_text(u.low_pct)}, {number_text(u.high_pct)}]', 'interval')}</tr>"
+            f"<tr>{cell_html(self.c.labels[u.fabric], 'text')}{cell_html(w.use(u.kind), 'text')}"
+            f"{cell_html(str(u.readings))}{cell_html(number_text(u.median_pct))}"
+            f"{cell_html(f'[{number_text(u.low_pct)}, {number_text(u.high_pct)}]', 'interval')}</tr>"
             for u in found.uses
         ]
         head = [
@@ -615,7 +629,8 @@ class FabricComparison:
             th(self._("sender, core seconds")),
             th(self._("receiver, core seconds")),
         ]
-        charts = [(k, f) for k in dict.fromkeys(u.kind for u in found.uses) if (f := figures.use_chart(self.c, k))]
+        kinds = dict.fromkeys(u.kind for u in found.uses)
+        charts = [(k, f) for k in kinds if (f := figures.use_chart(self.c, k, lang=self.lang))]
         html = table_html(head, uses) if uses else ""
         html += "".join(
             f'<p class="axis">{escape(w.use(k))}</p><div data-figure="{i}"></div>' for i, (k, _) in enumerate(charts)
@@ -721,7 +736,7 @@ class FabricComparison:
             "failed": (self._("the benchmark failed"), False), "truncated": (self._("cut before its end"), False),
             "wrong data": (self._("the benchmark found wrong data"), False),
         }  # fmt: skip
-        return words.get(reason, (reason, False))
+        return words.get(reason, (self.w.stated(reason), False))
 
     def method(self) -> Block:
         """How the numbers were made, in the order a doubter asks."""
@@ -770,7 +785,7 @@ class FabricComparison:
         return {
             "report": self._("Fabric comparison"), "customer": self.c.campaign["customer"],
             "status": self.status or None,
-            "report_id": self.report_id, "snapshot": self.c.snapshot[:12], "title": " ".join(self.w.verdict),
+            "report_id": self.report_id, "snapshot": self.c.snapshot[:12], "title": self.w.text(self.w.verdict),
         }  # fmt: skip
 
     def figures_for_machines(self) -> dict[str, Any]:

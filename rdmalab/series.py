@@ -274,6 +274,8 @@ def across_nodes(frame: "pl.DataFrame", fabrics: list[str]) -> "list[tuple[Subje
         here = [f for f in fabrics if f in set(rows["fabric"])]
         if len(here) > 1 and shared == 1:
             chosen = [_commonest_nodes(rows.filter(pl.col("fabric") == f)) for f in here]
+            if all(side["nodes"][0] > 1 for side in chosen):  # two networks between unlike nodes are unlike tests
+                continue
             subject = Subject(kind="collective", across_nodes=True, **dict(zip(key, values, strict=True)))
             found.append((subject, pl.concat(chosen)))
     return found

@@ -69,7 +69,9 @@ def telemetry(lab: "Lab", campaign: str, fabrics: list[str]) -> Telemetry:
     names = pl.DataFrame({"metric": list(SHARES), "kind": list(SHARES.values())})
     rows = lab.sql(
         """SELECT fabric, metric, value, device, log_id, line,
-                  coalesce(read_at, try_strptime(stamp, ['%Y/%m/%d %H:%M:%S.%g', '%Y-%m-%d %H:%M:%S'])::TIMESTAMPTZ) AS read_at
+                  coalesce(
+                      read_at, try_strptime(stamp, ['%Y/%m/%d %H:%M:%S.%g', '%Y-%m-%d %H:%M:%S'])::TIMESTAMPTZ
+                  ) AS read_at
            FROM readings WHERE campaign = $c AND list_contains($f, fabric) AND value IS NOT NULL
            UNION ALL
            SELECT fabric, 'cpu_util_pct', cpu_util_pct, NULL, log_id, line, NULL
@@ -103,7 +105,7 @@ def _uses(rows: "pl.DataFrame", fabrics: list[str]) -> list[Use]:
                         median_pct=stats.median(values),
                         low_pct=min(values),
                         high_pct=max(values),
-                    )  # fmt: skip
+                    )
                 )
     return out
 
@@ -115,7 +117,8 @@ def _costs(lab: "Lab", campaign: str, fabrics: list[str]) -> list[CpuCost]:
                   any_value(d.value) FILTER (d.metric = 'cpu_host_total_pct') AS sender_pct,
                   any_value(d.value) FILTER (d.metric = 'cpu_remote_total_pct') AS receiver_pct
            FROM results r JOIN raw.readings d USING (log_id)
-           WHERE r.campaign = $c AND list_contains($f, r.fabric) AND r.tool = 'iperf3' AND d.metric LIKE 'cpu_%_total_pct'
+           WHERE r.campaign = $c AND list_contains($f, r.fabric) AND r.tool = 'iperf3'
+             AND d.metric LIKE 'cpu_%_total_pct'
            GROUP BY r.fabric, r.run_id HAVING count(DISTINCT r.ordinal) = 1 AND any_value(r.bw_avg_gbit_s) > 0""",
         c=campaign,
         f=fabrics,

@@ -4,6 +4,7 @@
 runs". Every sentence goes through one message catalogue, so that a language is a file of translations.
 """
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -12,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from rdmalab.compare import FASTER, MIN_RUNS, NO_DIFFERENCE, NOT_MEASURED, SLOWER, TOO_FEW
 from rdmalab.language import translator
+from rdmalab.phrases import translated
 from rdmalab.series import TEST_KEY
-from rdmalab.tables import NBSP, number_text, ratio_texts, time_unit, value_texts
+from rdmalab.tables import NBSP, number_text, ratio_texts, value_texts
 from rdmalab.units import size_text
 
 if TYPE_CHECKING:
@@ -22,12 +24,6 @@ if TYPE_CHECKING:
     from rdmalab.series import Subject
 
 ABOVE_PCT = 100.2  # rounding of the printed numbers reaches no further
-
-_OPERATIONS = {
-    "all_reduce": "all-reduce", "all_gather": "all-gather", "reduce_scatter": "reduce-scatter",
-    "alltoall": "all-to-all",
-    "alltoallv": "all-to-all-v", "sendrecv": "send-receive",
-}  # fmt: skip
 
 
 class Words:
@@ -46,11 +42,36 @@ class Words:
     def join(self, words: Iterable[str]) -> str:
         """``A``, ``A and B``, ``A, B and C``."""
         *most, last = list(words) or [""]
-        return self._("{most} and {last}").format(most=", ".join(most), last=last) if most else last
+        return self._("{most} and {last}").format(most=self.listed(most), last=last) if most else last
+
+    def listed(self, words: Iterable[str]) -> str:
+        """``A, B, C``: things of one kind."""
+        return self._chain(self._("{first}, {next}"), words)
+
+    def clauses(self, parts: Iterable[str]) -> str:
+        """``A, B, C``: parts of a sentence, which Chinese sets apart by another comma than things."""
+        return self._chain(self._("{part}, {next}"), parts)
+
+    def series(self, parts: Iterable[str]) -> str:
+        """``A; B; C``: parts that hold commas themselves."""
+        return self._chain(self._("{part}; {next}"), parts)
+
+    def text(self, sentences: Iterable[str]) -> str:
+        """Whole sentences behind one another."""
+        return self._chain(self._("{sentence} {next}"), sentences)
+
+    @staticmethod
+    def _chain(template: str, parts: Iterable[str]) -> str:
+        """Joins by what stands between the two places of *template*."""
+        return re.split(r"\{\w+\}", template)[1].join(parts)
+
+    def stated(self, text: str) -> str:
+        """A reason or a formula that a lower room put together, in the language of the report."""
+        return text if self.lang == "en" else translated(text, self._)
 
     def sentence(self, text: str) -> str:
         """A text with a capital at its beginning, unless the name of a fabric stands there."""
-        if any(text.startswith(self.label(f)) for f in self.c.labels):
+        if self.lang != "en" or any(text.startswith(self.label(f)) for f in self.c.labels):
             return text
         return text[:1].upper() + text[1:]
 
@@ -61,8 +82,23 @@ class Words:
     def operation(self, s: "Subject") -> str:
         """The test as one says it: ``all-reduce``, ``ib_write_bw``, ``ib_write_lat against ucx_perftest tag_lat``."""
         if s.tests:
-            return self._(" against ").join(dict.fromkeys(t for _, t in s.tests))
-        return _OPERATIONS.get(s.operation or "", s.operation or "") if s.kind == "collective" else (s.test or "")
+            return self.against.join(dict.fromkeys(t for _, t in s.tests))
+        return self.collective(s.operation or "") if s.kind == "collective" else (s.test or "")
+
+    @property
+    def against(self) -> str:
+        """What stands between two tests that are set against each other."""
+        return self._(" against ")
+
+    def collective(self, operation: str) -> str:
+        """A collective as one says it."""
+        return {
+            "all_reduce": self._("all-reduce"), "all_gather": self._("all-gather"),
+            "reduce_scatter": self._("reduce-scatter"), "broadcast": self._("broadcast"), "reduce": self._("reduce"),
+            "gather": self._("gather"), "scatter": self._("scatter"), "alltoall": self._("all-to-all"),
+            "alltoallv": self._("all-to-all-v"), "sendrecv": self._("send-receive"),
+            "hypercube": self._("hypercube"),
+        }.get(operation, operation)  # fmt: skip
 
     def quantity(self, s: "Subject") -> str:
         """What is measured, at the beginning of a sentence."""
@@ -77,7 +113,7 @@ class Words:
     def subject_line(self, s: "Subject") -> str:
         """The conditions that all runs of a subject share."""
         if s.kind == "collective":
-            return ", ".join(self._collective(s))
+            return self.clauses(self._collective(s))
         words = [self.operation(s)]
         if s.latency_convention:
             words.append(
@@ -87,7 +123,7 @@ class Words:
             )
         if s.bidirectional:
             words.append(self._("both directions"))
-        return ", ".join([*words, *self._configuration(s)])
+        return self.clauses([*words, *self._configuration(s)])
 
     def _collective(self, s: "Subject") -> list[str]:
         words = [self.sentence(self.operation(s)) if s.operation else self._("Unnamed collective")]
@@ -114,8 +150,9 @@ class Words:
 
     def _configuration(self, s: "Subject") -> list[str]:
         """How a point-to-point test was run, as far as its log says."""
-        words = [s.connection, f"{s.queue_pairs} QP" if s.queue_pairs else None]
-        words += [self._("{memory} memory").format(memory=s.memory) if s.memory else None, s.protocol]
+        words = [s.connection, self._("{n} QP").format(n=s.queue_pairs) if s.queue_pairs else None]
+        memory = self._("host memory") if s.memory == "host" else self._("{memory} memory").format(memory=s.memory)
+        words += [memory if s.memory else None, s.protocol]
         if s.streams:
             words.append((self._("{n} stream") if s.streams == 1 else self._("{n} streams")).format(n=s.streams))
         if s.reverse:
@@ -138,9 +175,13 @@ class Words:
             counts = [c.n for c in table.of(fabric) if c.size_bytes in wanted]
             spans[fabric] = (min(counts, default=0), max(counts, default=0))
         most = max(spans.values(), key=lambda span: (span[1], span[0]))
-        less = [f"{self.label(f)}: {self._span(*span)}" for f, span in spans.items() if span != most]
+        less = [
+            self._("{fabric}: {span}").format(fabric=self.label(f), span=self._span(*span))
+            for f, span in spans.items()
+            if span != most
+        ]
         text = self.count(most[1]) if most[0] == most[1] else self._("{span} runs").format(span=self._span(*most))
-        return text + (f" ({', '.join(less)})" if less else "")
+        return self._("{text} ({more})").format(text=text, more=self.clauses(less)) if less else text
 
     def _span(self, low: int, high: int) -> str:
         return str(low) if low == high else self._("{low} to {high}").format(low=low, high=high)
@@ -161,13 +202,15 @@ class Words:
         base, where = self.label(table.baseline), self.size(size_bytes)
         said = [self._factors(parts[FASTER], base, where, again=again)] if parts[FASTER] else []
         if slower := parts[SLOWER]:
+            factors = self.join(ratio_texts(x, inverse=True)[0] for x in slower)
+            template = (
+                self._("{base} is {ratio} times as fast as {fabric} at {size}")
+                if len(slower) == 1
+                else self._("{base} is {ratios} times as fast as {fabrics} at {size}")
+            )
+            names = self._names(slower)
             said.append(
-                self._("{base} is {ratios} times as fast as {fabrics} at {size}").format(
-                    base=base,
-                    ratios=self.join(ratio_texts(x, inverse=True)[0] for x in slower),
-                    fabrics=self._names(slower),
-                    size=where,
-                )
+                template.format(base=base, ratio=factors, ratios=factors, fabric=names, fabrics=names, size=where)
             )
         short = bool(said and again)
         rest = {
@@ -184,7 +227,7 @@ class Words:
                     size=where, fabrics=self.join(map(self.label, missing))
                 )
             )
-        return self._(", ").join(said) if again else "; ".join(said)
+        return self.clauses(said) if again else self.series(said)
 
     def _names(self, cells: "Iterable[Cell]") -> str:
         return self.join(self.label(x.fabric) for x in cells)
@@ -215,8 +258,11 @@ class Words:
             ]
         clauses[0] = self.sentence(clauses[0])
         if first == last:
-            return [f"{x}." for x in clauses]
-        return [x + (";" if i < len(clauses) - 1 else ".") for i, x in enumerate(clauses)]
+            return [self._stop(x) for x in clauses]
+        return [*(self._("{clause};").format(clause=x) for x in clauses[:-1]), self._stop(clauses[-1])]
+
+    def _stop(self, sentence: str) -> str:
+        return self._("{sentence}.").format(sentence=sentence)
 
     @cached_property
     def second(self) -> "Table | None":
@@ -235,7 +281,7 @@ class Words:
             factor = self._("{quantity}; a factor is in favour of the first named, from {runs}.").format(
                 quantity=self.quantity(table.subject), runs=self.runs(table)
             )
-        parts = [f"{self.subject_line(table.subject)}.", factor]
+        parts = [self._stop(self.subject_line(table.subject)), factor]
         shown = [table]
         if len(table.common_sizes) == 1 and (second := self.second):
             shown.append(second)
@@ -246,24 +292,30 @@ class Words:
                     runs=self.runs(second),
                 )
             )
-        return " ".join([*parts, *(self.named_tests(t) for t in shown if t.subject.tests)])
+        return self.text([*parts, *(self.named_tests(t) for t in shown if t.subject.tests)])
 
     def named_tests(self, table: "Table") -> str:
         """Which test stands for which fabric, where they are not the same one."""
-        pairs = [f"{self.label(f)}: {self._test(table, f, t)}" for f, t in table.subject.tests if f in table.fabrics]
-        text = self._("Unlike tools, declared to measure the same: {pairs}.").format(pairs="; ".join(pairs))
+        pairs = [
+            self._("{fabric}: {test}").format(fabric=self.label(f), test=self._test(table, f, t))
+            for f, t in table.subject.tests
+            if f in table.fabrics
+        ]
+        said = [self._("Unlike tools, declared to measure the same: {pairs}.").format(pairs=self.series(pairs))]
         for fabric in table.streams:
-            text += " " + self._(
-                "{fabric}: the test states no message size; the campaign file sets it beside {size}."
-            ).format(fabric=self.label(fabric), size=self.size(table.of(fabric)[0].size_bytes))
-        return text
+            said.append(
+                self._("{fabric}: the test states no message size; the campaign file sets it beside {size}.").format(
+                    fabric=self.label(fabric), size=self.size(table.of(fabric)[0].size_bytes)
+                )
+            )
+        return self.text(said)
 
     def _test(self, table: "Table", fabric: str, test: str) -> str:
         """A test with the configuration that its runs share."""
         row = table.points.filter(table.points["fabric"] == fabric).row(0, named=True)
         subject = replace(table.subject, **{k: row[k] for k in TEST_KEY})
-        how = ", ".join(self._configuration(subject))
-        return f"{test} ({how})" if how else test
+        how = self.clauses(self._configuration(subject))
+        return self._("{test} ({how})").format(test=test, how=how) if how else test
 
     def title(self, table: "Table") -> str:
         """A finding over the range of sizes: where a fabric is faster, slower, or not shown to differ."""
@@ -280,20 +332,13 @@ class Words:
         changing = _by_fabric(groups.get("", []))
         if len(changing) > 2:
             names = self.join(self.label(f) for f in changing)
-            return "; ".join(
-                [
-                    *uniform,
-                    self._("{fabrics} against {base}: the verdict changes with the size").format(
-                        fabrics=names, base=base
-                    ),
-                ]
-            )
-        return "; ".join(
-            [*uniform, *(self._mixed_sentence(self.label(f), base, cells) for f, cells in changing.items())]
-        )
+            told = self._("{fabrics} against {base}: the verdict changes with the size")
+            return self.series([*uniform, told.format(fabrics=names, base=base)])
+        mixed = [self._mixed_sentence(self.label(f), base, cells) for f, cells in changing.items()]
+        return self.series([*uniform, *mixed])
 
     def _by_verdict(self, table: "Table") -> "dict[str, list[Cell]]":
-        """Verdict → the cells of fabrics that have it at every size; "" → those of fabrics whose verdict changes."""
+        """Verdict → cells of the fabrics that have it at every size; "" → of those whose verdict changes."""
         out: dict[str, list[Cell]] = defaultdict(list)
         for fabric in table.others:
             cells = [x for x in table.of(fabric) if x.ratio is not None]
@@ -355,7 +400,7 @@ class Words:
             NO_DIFFERENCE: self._("no difference shown at {n}"), TOO_FEW: self._("too few runs at {n}"),
         }  # fmt: skip
         counts = {v: sum(x.verdict == v for x in cells) for v in templates}
-        parts = self._(", ").join(templates[v].format(n=n) for v, n in counts.items() if n)
+        parts = self.clauses(templates[v].format(n=n) for v, n in counts.items() if n)
         return self._("{fabric} against {base}, of {all} sizes: {parts}").format(
             fabric=name, base=base, all=len(cells), parts=parts
         )
@@ -387,7 +432,7 @@ class Words:
             value = f"{value_texts(shown)[0]}{NBSP}{unit}" if shown else ""
             parts.append(template.format(fabric=self.label(fabric), value=value))
         template = self._("Bus bandwidth at {size}: {parts}") if collective else self._("Bandwidth at {size}: {parts}")
-        return template.format(size=self.size(size), parts=", ".join(parts))
+        return template.format(size=self.size(size), parts=self.clauses(parts))
 
     def utilization_title(self, table: "Table") -> str:
         """The share of the own limit at the largest size."""
@@ -401,14 +446,18 @@ class Words:
         parts = []
         for fabric in table.fabrics:
             cell = table.cell(fabric, size_bytes)
-            value = f"{value_texts(cell.utilization)[0]}{NBSP}%" if cell and cell.utilization else ""
+            value = self.percent(value_texts(cell.utilization)[0]) if cell and cell.utilization else ""
             template = self._("{fabric} {value}") if value else self._("{fabric} not known")
             parts.append(template.format(fabric=self.label(fabric), value=value))
-        return ", ".join(parts)
+        return self.clauses(parts)
+
+    def percent(self, value: str) -> str:
+        """``47 %``."""
+        return self._("{value}\u00a0%").format(value=value)
 
     def reading(self, table: "Table", size_bytes: int | None) -> str:
         """One size in full sentences, for the columns under a chart."""
-        return self.sentence(self.at(table, size_bytes)) + "."
+        return self._stop(self.sentence(self.at(table, size_bytes)))
 
     def short_reading(self, table: "Table", size_bytes: int | None) -> str:
         """One size in few words, for a row of the summary."""
@@ -431,7 +480,7 @@ class Words:
                     inverse=ratio_texts(x, inverse=True)[0], runs=self.count(x.n), others=base.n if base else 0,
                 )
             )  # fmt: skip
-        return " ".join(said)
+        return self.text(said)
 
     # -- transport, pairs, use ------------------------------------------------------------------------------------
 
@@ -467,8 +516,7 @@ class Words:
             self._("One {fabric} run {reason}. It is not counted as {fabric}.") if runs == 1
             else self._("{n} {fabric} runs {reason}. They are not counted as {fabric}.")
         )  # fmt: skip
-        shown = reason.replace("fell back to sockets", self._("fell back to sockets"), 1)
-        return template.format(fabric=self.label(fabric), reason=shown, n=runs)
+        return template.format(fabric=self.label(fabric), reason=self.stated(reason), n=runs)
 
     def pairs_title(self, pairs: "Pairs") -> str:
         """Who is slow, or that nobody stands out."""
@@ -482,9 +530,13 @@ class Words:
     def pairs_line(self, pairs: "Pairs") -> str:
         """The conditions of the matrix."""
         place = self._("out of place") if pairs.placement == "out_of_place" else self._("in place")
-        return self._("Bus bandwidth of {operation}, {dtype}, {place}, {ranks} ranks on 2 nodes at {size}, GB/s; {fabric}, {pairs} pairs, {runs} runs.").format(
-            operation=_OPERATIONS.get(pairs.operation, pairs.operation), dtype=pairs.dtype, place=place, ranks=pairs.ranks,
-            size=self.size(pairs.size_bytes), fabric=self.label(pairs.fabric), pairs=len(pairs.busbw_gbyte_s), runs=pairs.runs,
+        return self._(
+            "Bus bandwidth of {operation}, {dtype}, {place}, {ranks} ranks on 2 nodes at {size}, GB/s; {fabric}, "
+            "{pairs} pairs, {runs} runs."
+        ).format(
+            operation=self.collective(pairs.operation), dtype=pairs.dtype, place=place, ranks=pairs.ranks,
+            size=self.size(pairs.size_bytes), fabric=self.label(pairs.fabric), pairs=len(pairs.busbw_gbyte_s),
+            runs=pairs.runs,
         )  # fmt: skip
 
     def slow_hosts(self, pairs: "Pairs") -> str:
@@ -505,8 +557,8 @@ class Words:
         """Pairs without a run, and that sender and receiver are not told apart."""
         text = self._("Which of the two hosts of a pair is the slow one in one direction: a collective loads both.")
         if not pairs.missing:
-            return self._("Every pair was measured.") + " " + text
-        return self._("{n} pairs were not measured.").format(n=len(pairs.missing)) + " " + text
+            return self.text([self._("Every pair was measured."), text])
+        return self.text([self._("{n} pairs were not measured.").format(n=len(pairs.missing)), text])
 
     def use(self, kind: str) -> str:
         """What a share of use is a share of."""
@@ -519,8 +571,8 @@ class Words:
     def spinning_kernels(self) -> str:
         """The sentence that stands under every figure of GPU use."""
         return self._(
-            "GPU use counts the time in which any kernel is resident. NCCL kernels spin while they wait for the network, so a "
-            "network-bound job shows 100 %: it is no proof of useful work."
+            "GPU use counts the time in which any kernel is resident. NCCL kernels spin while they wait for the "
+            "network, so a network-bound job shows 100 %: it is no proof of useful work."
         )
 
     def seconds(self, value: float | None) -> str:
@@ -538,13 +590,18 @@ class Words:
             if len(formulas) == 1 and (value := cells[0].limit_gbyte_s) is not None:
                 shown = value if table.subject.kind == "collective" else value * 8
                 unit = "GB/s" if table.subject.kind == "collective" else "Gb/s"
-                out.append(f"{self.label(fabric)}: {number_text(shown, 4)}{NBSP}{unit} = {cells[0].limit_formula}")
-            else:
-                missing = next(
-                    (x.limit_missing for x in cells if x.limit_missing), self._("the runs have different limits")
-                )
                 out.append(
-                    self._("{fabric}: no limit known ({missing})").format(fabric=self.label(fabric), missing=missing)
+                    self._("{fabric}: {limit} = {formula}").format(
+                        fabric=self.label(fabric), limit=f"{number_text(shown, 4)}{NBSP}{unit}",
+                        formula=self.stated(str(cells[0].limit_formula)),
+                    )
+                )  # fmt: skip
+            else:
+                missing = next((x.limit_missing for x in cells if x.limit_missing), "the runs have different limits")
+                out.append(
+                    self._("{fabric}: no limit known ({missing})").format(
+                        fabric=self.label(fabric), missing=self.stated(missing)
+                    )
                 )
         return out
 
@@ -593,24 +650,35 @@ class Words:
             ordered = {f: stated[f] for f in table.fabrics if f in stated}
             by_fabric = _comparable(ordered, tests) if tests else ordered
             if by_fabric:
-                values = "; ".join(f"{self.label(f)} {_values(v, self._('not stated'))}" for f, v in by_fabric.items())
-                parts.append(f"{names[name]} ({values})")
+                values = self.series(
+                    self._("{fabric} {value}").format(fabric=self.label(f), value=self._values(name, v))
+                    for f, v in by_fabric.items()
+                )
+                parts.append(self._("{test} ({how})").format(test=names[name], how=values))
         if not parts:
             return self._("Nothing else that the logs state.")
-        return self._("Besides the fabric: {parts}.").format(parts="; ".join(parts))
+        return self._("Besides the fabric: {parts}.").format(parts=self.series(parts))
+
+    def _values(self, name: str, values: list[Any]) -> str:
+        """What runs state of one thing, the first three."""
+        words = {"None": self._("not stated")}
+        if name == "transport_gdr":
+            words |= {"all": self._("all"), "none": self._("none"), "mixed": self._("mixed")}
+        shown = ["+".join(v) if isinstance(v, tuple) else words.get(str(v), str(v)) for v in values]
+        return self.listed(shown[:3]) + ("…" if len(shown) > 3 else "")
 
     def refusal(self, refusal: "Refusal", *, full: bool = False) -> tuple[str, str, str]:
         """(what, why, what closes it) of something that could not be compared; *full* names every configuration."""
         named = self.subject_line if full or len(refusal.subjects) < 4 else self.operation
         tests = list(dict.fromkeys(named(s) or self._("unnamed collective") for s in refusal.subjects))
-        shown = "; ".join(
+        shown = self.series(
             tests if full or len(tests) <= 6 else [*tests[:5], self._("{n} more").format(n=len(tests) - 5)]
         )
         if refusal.reason == "sizes":
             shown = self._("{tests}: {sizes}").format(tests=shown, sizes=self._sizes(refusal.sizes))
         have, lack = self.join(map(self.label, refusal.fabrics)), self.join(map(self.label, refusal.missing))
         why, closes = self._reasons()[refusal.reason]
-        return f"{shown}.", why.format(have=have), closes.format(n=MIN_RUNS, lack=lack)
+        return self._stop(shown), why.format(have=have), closes.format(n=MIN_RUNS, lack=lack)
 
     def _sizes(self, sizes: "Sequence[int | None]") -> str:
         if len(sizes) == 1:
@@ -651,7 +719,7 @@ class Words:
         """What the parameters and the campaign left out of this comparison, one sentence each."""
         out = []
         if filters := self.c.selection.filters:
-            told = ", ".join(f"{k} = {v}" for k, v in filters.items())
+            told = self.listed(f"{k} = {v}" for k, v in filters.items())
             out.append(self._("Only measurements with {filters} were selected.").format(filters=told))
         for label, runs in self.c.elsewhere.items():
             template = (
@@ -688,8 +756,3 @@ def _comparable(by_fabric: dict[str, list[Any]], tests: dict[str, str]) -> dict[
         return len(by_fabric[fabric]) > 1 or any(v != same[0] for v in same)
 
     return {f: v for f, v in by_fabric.items() if differs(f)}
-
-
-def _values(values: list[Any], none: str) -> str:
-    shown = [none if v is None else "+".join(v) if isinstance(v, tuple) else str(v) for v in values]
-    return ", ".join(shown[:3]) + ("…" if len(shown) > 3 else "")

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from rdmalab import series
@@ -210,7 +211,7 @@ def test_ends_of_perftest_without_addresses_are_not_mixed(make: Make) -> None:
     """Nothing tells which client belongs to which server: the two ends of six tests are not twelve runs."""
     both = {
         f"{f}/{end}.{i}.log": re.sub(
-            r" (local|remote) address.*\n|  ?GID:.*\n", "", text.replace("5000", str(5000 + n))
+            r" (local|remote) address.*\n|  ?GID:.*\n", "", text.replace("5000", str(5000 + n + first))
         )
         for f, first in (("tcp", 256), ("roce", 512))
         for n, end in enumerate(("client", "server"))
@@ -353,3 +354,33 @@ def test_a_shared_node_count_is_compared_alone(make: Make) -> None:
     c = make(logs, campaign("tcp", "roce", "nvl:nvlink")).compare()
     assert {t.fabrics for t in c.tables} == {("tcp", "roce")}
     assert kinds(c) == {("one_fabric", ("nvl",))}
+
+
+def _nodes_frame(nodes: dict[str, int]) -> pl.DataFrame:
+    """One all_reduce run of 8 ranks a fabric, on the given numbers of nodes."""
+    rows = [
+        {
+            "fabric": fabric, "kind": "collective", "tool": "nccl-tests", "operation": "all_reduce", "dtype": "float",
+            "redop": "sum", "root": None, "ranks": 8, "communicator_ranks": None, "nodes": count,
+            "placement": "out_of_place", "aggregated_iterations": None, "run_id": f"{fabric}-0", "time_us": 10.0,
+        }
+        for fabric, count in nodes.items()
+    ]  # fmt: skip
+    return pl.DataFrame(rows)
+
+
+def test_inside_a_node_stands_beside_the_network() -> None:
+    """Eight ranks on one node against eight ranks on two: the nodes are no part of the measurand, and are said."""
+    found = series.across_nodes(_nodes_frame({"nvlink": 1, "network": 2}), ["nvlink", "network"])
+    assert [(s.ranks, s.nodes, s.across_nodes) for s, _ in found] == [(8, None, True)]
+    assert sorted(found[0][1]["fabric"]) == ["network", "nvlink"]
+
+
+def test_two_networks_on_unlike_nodes_are_not_compared() -> None:
+    """Two nodes of four against four nodes of two is another test."""
+    assert series.across_nodes(_nodes_frame({"roce": 2, "ib": 4}), ["roce", "ib"]) == []
+
+
+def test_shared_nodes_need_no_crossing() -> None:
+    """Where both fabrics have runs on two nodes, these are compared and no others."""
+    assert series.across_nodes(_nodes_frame({"roce": 2, "ib": 2}), ["roce", "ib"]) == []

@@ -8,6 +8,7 @@ last digit on both sides, so "agrees" has an exact meaning.
 import math
 import re
 from collections.abc import Callable, Sequence
+from itertools import chain, compress
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -103,31 +104,39 @@ def has_time(sample: Sample, printed: Printed, share: float = 1.0) -> bool:
     return abs(share * size / 1e3 - time * algbw) <= slack * (1 + 1e-9) + 1e-9
 
 
-class _Table(NamedTuple):
-    """A table of which every number is there and every bandwidth has two decimals, the most that is ever printed.
+_NUMBERS = attrgetter("size_bytes", "time_us", "algbw_gbyte_s", "busbw_gbyte_s")
 
-    Half of the last digit is then 0.005 in every row, so that a whole table can be checked at once. These checks
-    never accept what the exact ones, row by row, refuse.
+
+class _Pairs:
+    """
+    Samples with what was printed of them, told apart by whether their numbers agree.
+
+    Where every number is there and every bandwidth has two decimals, the most that is ever printed, half of the last
+    digit is 0.005. That proves almost every row at a glance; the exact test is for the rest.
     """
 
-    rows: list[tuple[int, float, float, float]]  # size, time, algbw, busbw
+    def __init__(self, samples: Sequence[Sample], printed: Sequence[Printed]) -> None:
+        self.pairs = list(zip(samples, printed, strict=True))
+        self.rows: list[tuple[int, float, float, float]] = list(map(_NUMBERS, samples))
+        self.plain = not any(None in row for row in self.rows) and all(
+            a[-3:-2] == "." == b[-3:-2] for _, a, b in printed
+        )
 
-    @classmethod
-    def of(cls, samples: Sequence[Sample], printed: Sequence[Printed]) -> "_Table | None":
-        rows = list(map(_NUMBERS, samples))
-        if any(None in row for row in rows) or any(not a[-3:-2] == "." == b[-3:-2] for _, a, b in printed):
-            return None
-        return cls(rows)
+    def unlike_time(self) -> list[tuple[Sample, Printed]]:
+        """Those of which algbw is not size / time."""
+        left = self.pairs
+        if self.plain:
+            far = (abs(size / 1e3 - time * algbw) > 0.005 * time for size, time, algbw, _ in self.rows)
+            left = list(compress(self.pairs, far))
+        return [(s, p) for s, p in left if not has_time(s, p)]
 
-    def has_times(self) -> bool:
-        return all(abs(size / 1e3 - time * algbw) <= 0.005 * time for size, time, algbw, _ in self.rows)
-
-    def has_factor(self, factor: float) -> bool:
-        slack = 0.005 * (1 + factor)
-        return all(abs(busbw - factor * algbw) <= slack for _, _, algbw, busbw in self.rows)
-
-
-_NUMBERS = attrgetter("size_bytes", "time_us", "algbw_gbyte_s", "busbw_gbyte_s")
+    def unlike_factor(self, factor: float) -> list[tuple[Sample, Printed]]:
+        """Those of which busbw is not factor x algbw."""
+        left = self.pairs
+        if self.plain:
+            slack = 0.005 * (1 + factor)
+            left = list(compress(self.pairs, (abs(busbw - factor * algbw) > slack for _, _, algbw, busbw in self.rows)))
+        return [(s, p) for s, p in left if not has_factor(s, p, factor)]
 
 
 def ranks_range(operation: str, samples: Sequence[Sample], printed: Sequence[Printed]) -> tuple[float, float]:
@@ -234,13 +243,11 @@ def check(
         ranks: Of one communicator.
         average: The tool's average of busbw as printed.
     """
-    table = _Table.of(samples, printed)
-    notes = [_average(samples, printed, average)]
-    if not (table and table.has_times()):
-        notes.insert(0, _size_time(samples, printed, operation, ranks))
-    told = operation and ranks and ranks_evidence and not ranks_evidence.startswith("inferred")
-    if told and not (table and table.has_factor(busbw_factor(operation, ranks))):
-        notes.append(_implied_ranks(samples, printed, operation, ranks, ranks_evidence))
+    pairs = _Pairs(samples, printed)
+    notes = [_size_time(pairs.unlike_time(), operation, ranks), _average(samples, printed, average)]
+    if operation and ranks and ranks_evidence and not ranks_evidence.startswith("inferred"):
+        odd = [s for s, _ in pairs.unlike_factor(busbw_factor(operation, ranks))]
+        notes.append(_implied_ranks(samples, printed, odd, operation, f"the {ranks_evidence} say {ranks}"))
     return [n for n in notes if n]
 
 
@@ -248,10 +255,7 @@ def _more(count: int) -> str:
     return f" ({count} rows in all)" if count > 1 else ""
 
 
-def _size_time(
-    samples: Sequence[Sample], printed: Sequence[Printed], operation: str | None, ranks: int | None
-) -> Note | None:
-    odd = [(s, p) for s, p in zip(samples, printed, strict=True) if not has_time(s, p)]
+def _size_time(odd: list[tuple[Sample, Printed]], operation: str | None, ranks: int | None) -> Note | None:
     # hypercube, and all_gather and reduce_scatter before 2020-06, leave the rank's own part out of algbw.
     if odd and ranks and operation in ("hypercube", "all_gather", "reduce_scatter"):
         odd = [(s, p) for s, p in odd if not (has_time(s, p, (ranks - 1) / ranks) and has_factor(s, p, 1.0))]
@@ -283,15 +287,13 @@ def _average(samples: Sequence[Sample], printed: Sequence[Printed], average: str
 
 
 def _implied_ranks(
-    samples: Sequence[Sample], printed: Sequence[Printed], operation: str, ranks: int, evidence: str
+    samples: Sequence[Sample], printed: Sequence[Printed], odd: list[Sample], operation: str, said: str
 ) -> Note | None:
-    factor = busbw_factor(operation, ranks)
-    odd = [s for s, p in zip(samples, printed, strict=True) if not has_factor(s, p, factor)]
     if not odd or (operation in ("all_gather", "reduce_scatter") and _all_equal(samples, printed)):
         return None
     implied, _ = infer_ranks([operation], samples, printed)
-    said = f"busbw / algbw says {implied} ranks" if implied else "busbw / algbw does not fit"
-    return Note(odd[0].line, "implied_ranks", f"{said}, the {evidence} say {ranks}{_more(len(odd))}.")
+    found = f"busbw / algbw says {implied} ranks" if implied else "busbw / algbw does not fit"
+    return Note(odd[0].line, "implied_ranks", f"{found}, {said}{_more(len(odd))}.")
 
 
 def gigabyte(samples: Sequence[Sample], printed: Sequence[Printed]) -> float | None:
