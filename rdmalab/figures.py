@@ -393,11 +393,12 @@ def utilization_chart(c: "Comparison", table: "Table", *, height: int = 226, lan
     )  # fmt: skip
     _size_axis(figure, sorted({x.size_bytes for r in rows.values() for x in r if x.size_bytes}))
     look = looks(c)
+    percent = _(" %")
     ends = []
     for fabric, row in rows.items():
         shares = [x.utilization for x in row if x.utilization]
-        _series(figure, shares, look[fabric], c.labels[fabric], "%{y:.3g}" + _(" %"))
-        text = f"{_bold(c.labels[fabric])} {value_texts(shares[-1])[0]}{_(' %')}"
+        _series(figure, shares, look[fabric], c.labels[fabric], f"%{{y:.3g}}{percent}")
+        text = f"{_bold(c.labels[fabric])} {value_texts(shares[-1])[0]}{percent}"
         ends.append((shares[-1].size_bytes or 1, shares[-1].median, text, look[fabric].text))
     figure.add_shape(
         type="line",
@@ -544,15 +545,18 @@ def _ratio_columns(
             if f == fabric:
                 figure.add_annotation(
                     xref="paper", yref="y", x=1, y=i, xshift=shift, xanchor="left", showarrow=False,
-                    text=_ratio_words(x, with_interval=width != _NARROW),
+                    text=_ratio_words(x, with_interval=width != _NARROW, italic=lang == "en"),
                     font={"size": 10.5, "color": look[fabric].text if x.verdict in ("faster", "slower") else INK3},
                 )  # fmt: skip
 
 
-def _ratio_words(x: "Cell", *, with_interval: bool) -> str:
+def _ratio_words(x: "Cell", *, with_interval: bool, italic: bool) -> str:
+    """Bold where decided; else only grey in Chinese, which has no italics."""
     value, interval = shown_ratio(x)
     interval = f" {interval}" if with_interval and interval else ""
-    return f"<b>{value}</b>{interval}" if x.verdict in ("faster", "slower") else f"<i>{value}{interval}</i>"
+    if x.verdict in ("faster", "slower"):
+        return f"<b>{value}</b>{interval}"
+    return f"<i>{value}{interval}</i>" if italic else f"{value}{interval}"
 
 
 def strip(

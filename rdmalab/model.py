@@ -9,9 +9,10 @@ Note     anything a reader of the numbers must know
 Missing is ``None``, never 0. Every unit is in the name (see :mod:`rdmalab.units`).
 """
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 # From worst to best: a log takes the worst status of its runs.
 STATUSES = ("failed", "truncated", "no_data", "complete")
@@ -35,7 +36,7 @@ class Sample(NamedTuple):
     line: int | None = None
     size_bytes: int | None = None
     # collectives (nccl-tests and its relatives)
-    count: int | None = None
+    count: int | None = None  # type: ignore[assignment]  # hides tuple.count, which nobody calls
     dtype: str | None = None
     redop: str | None = None
     root: int | None = None
@@ -72,6 +73,57 @@ class Sample(NamedTuple):
     printed_at: str | None = None  # as printed, local time of the machine
 
 
+class Samples(Sequence[Sample]):
+    """
+    The samples of a run, held column by column; equal to the tuple of them. Missing columns are null.
+
+    Most samples go from a log into a store and are never looked at one by one, so each is made when it is asked for.
+    """
+
+    __slots__ = ("columns",)
+
+    def __init__(self, columns: Mapping[str, Sequence[Any]]) -> None:
+        self.columns = columns
+
+    @classmethod
+    def of(cls, samples: "Sequence[Sample]") -> "Samples":
+        """Samples one by one as columns."""
+        if isinstance(samples, cls):
+            return samples
+        columns = zip(Sample._fields, zip(*samples, strict=True), strict=False)
+        return cls(
+            {name: column for name, column in columns if column[0] is not None or any(c is not None for c in column)}
+        )
+
+    def column(self, name: str) -> Sequence[Any]:
+        """One field of all samples."""
+        return self.columns.get(name) or [None] * len(self)
+
+    def __len__(self) -> int:
+        return max(map(len, self.columns.values()), default=0)
+
+    def __iter__(self) -> Iterator[Sample]:
+        return map(Sample._make, zip(*map(self.column, Sample._fields), strict=True))
+
+    @overload
+    def __getitem__(self, index: int) -> Sample: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Sample, ...]: ...
+    def __getitem__(self, index: int | slice) -> Sample | tuple[Sample, ...]:
+        if isinstance(index, slice):
+            return tuple(self)[index]
+        return Sample(**{name: column[index] for name, column in self.columns.items()})
+
+    def __eq__(self, other: object) -> bool:
+        return tuple(self) == tuple(other) if isinstance(other, Samples | tuple) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __repr__(self) -> str:
+        return repr(tuple(self))
+
+
 # What is always written for a kind, null or not; the rest only where it has a value.
 _COLLECTIVE = (
     "line", "size_bytes", "count", "dtype", "redop", "root", "placement", "time_us", "algbw_gbyte_s", "busbw_gbyte_s",
@@ -99,7 +151,7 @@ class Run:
     kind: str
     status: str
     line: int | None
-    samples: tuple[Sample, ...] = ()
+    samples: Sequence[Sample] = ()
     operation: str | None = None
     operation_candidates: tuple[str, ...] = ()
     operation_evidence: str | None = None

@@ -46,6 +46,11 @@ class FabricComparison:
             f'<p class="sub">{escape(sub)}</p>{body}</section>'
         )
 
+    def _plot(self, index: int = 0) -> str:
+        """The place of a chart over message sizes, and the title of its axis."""
+        axis = escape(self._("Message size"))
+        return f'<div data-figure="{index}"></div><p class="axis">{axis}</p>'
+
     def _columns(self, *columns: tuple[str, str]) -> str:
         return (
             '<div class="cols3 ruled">'
@@ -93,9 +98,10 @@ class FabricComparison:
             (self._("Evidence"), self._("{used} of {all} runs used").format(used=used, all=len(c.runs))),
             (self._("Report"), self.report_id),
         ]
+        report = escape(self._("Fabric comparison"))
         tag = f'<span class="tag">{escape(self.status)}</span>' if self.status else ""
         html = (
-            f'<section class="cover"><p class="covertop"><b>{escape(self._("Fabric comparison"))}</b> {tag}</p>'
+            f'<section class="cover"><p class="covertop"><b>{report}</b> {tag}</p>'
             f'<h1>{clauses}</h1><p class="lead">{escape(w.lead())}</p>{self._fallen()}'
             f'<div class="coverfigure"><p class="sub">{escape(self._cover_caption(table))}</p>'
             '<div data-figure="0"></div></div>'
@@ -271,12 +277,12 @@ class FabricComparison:
     def _summary_foot(self) -> str:
         refusals = "".join(self._hatched(*self.w.refusal(r)) for r in self.c.refusals[:4])
         if len(self.c.refusals) > 4:
-            refusals += f"<p>{escape(self._('{n} more on the evidence page.').format(n=len(self.c.refusals) - 4))}</p>"
-        none = f"<p>{escape(self._('Every measurement of this selection has a counterpart.'))}</p>"
+            refusals += _p(self._("{n} more on the evidence page.").format(n=len(self.c.refusals) - 4))
+        none = _p(self._("Every measurement of this selection has a counterpart."))
+        transport, alone = self._("Transport: what the logs prove"), self._("What could not be compared")
         left = (
-            f"<div><h3>{escape(self._('Transport: what the logs prove'))}</h3>{self._runs_table()}"
-            f"{self._warnings()}</div>"
-            f"<div><h3>{escape(self._('What could not be compared'))}</h3>{refusals or none}</div>"
+            f"<div>{_h3(transport)}{self._runs_table()}{self._warnings()}</div>"
+            f"<div>{_h3(alone)}{refusals or none}</div>"
         )
         return f'<div class="cols2">{left}</div>'
 
@@ -325,7 +331,7 @@ class FabricComparison:
             quantity=w.quantity(table.subject), subject=w.subject_line(table.subject), runs=w.runs(table, table.sizes)
         )
         several = len([s for s in table.sizes if s]) > 1
-        chart = f'<div data-figure="0"></div><p class="axis">{escape(self._("Message size"))}</p>' if several else ""
+        chart = self._plot() if several else ""
         body = (
             chart
             + self._time_table(table)
@@ -401,13 +407,14 @@ class FabricComparison:
             subject=w.subject_line(table.subject), runs=w.runs(table, table.sizes),
         )  # fmt: skip
         several = len([s for s in table.sizes if s]) > 1
-        chart = f'<div data-figure="0"></div><p class="axis">{escape(self._("Message size"))}</p>' if several else ""
+        chart = self._plot() if several else ""
         limits = "".join(f"<li>{escape(t)}</li>" for t in w.limits(table))
         differs = escape(self._differs(table))
+        heads = escape(self._("What limits it")), escape(self._("What differs besides the fabric"))
         body = chart + self._bandwidth_table(table) + self._above(table) + (
-            f'<div class="cols2 ruled"><div><h4>{escape(self._("What limits it"))}</h4>'
+            f'<div class="cols2 ruled"><div><h4>{heads[0]}</h4>'
             f'<ul class="evidence">{limits}</ul></div>'
-            f"<div><h4>{escape(self._('What differs besides the fabric'))}</h4><p>{differs}</p></div></div>"
+            f"<div><h4>{heads[1]}</h4><p>{differs}</p></div></div>"
         )  # fmt: skip
         title = w.throughput_title(table)
         figure = [figures.bandwidth_chart(self.c, table, lang=self.lang)] if several else []
@@ -445,7 +452,8 @@ class FabricComparison:
         texts = [number_text(v * (1.0 if collective else 8.0), 4) if v else self._("not known") for v in last]
         cells = "".join(cell_html(t) + cell_html("", "interval") for t in texts)
         blank = "" if collective else "<td></td>" * len(table.others)
-        return [f'<tr class="limit">{cell_html(self._("limit"), "text")}{cells}{blank}</tr>']
+        head = cell_html(self._("limit"), "text")
+        return [f'<tr class="limit">{head}{cells}{blank}</tr>']
 
     def _carrying(self, table: "Table") -> "list[int | None]":
         """
@@ -480,8 +488,8 @@ class FabricComparison:
         kicker = self._("Utilization")
         if drawn:
             sub = self._("Bandwidth as a share of each fabric's own limit, % (median and interval).")
-            body = f'<div data-figure="0"></div><p class="axis">{escape(self._("Message size"))}</p>'
-            return self._section(kicker, self.w.utilization_title(table), sub, body + self._above(table), "page half")
+            body = self._plot() + self._above(table)
+            return self._section(kicker, self.w.utilization_title(table), sub, body, "page half")
         missing = "".join(f"<p>{escape(t)}</p>" for t in self.w.limits(table))
         title = self._("Utilization is not measured: no limit is known")
         sub = self._(
@@ -553,12 +561,12 @@ class FabricComparison:
         base = table.cell(table.baseline, size)
         decided = x.verdict in (FASTER, SLOWER)
         words = {FASTER: self._("faster"), SLOWER: self._("slower"), NO_DIFFERENCE: self._("no difference shown")}
-        what = self.w.subject_line(table.subject)
+        what, verdict = self.w.subject_line(table.subject), words.get(x.verdict) or self._("too few runs")
         return (
             f"<tr>{cell_html(what, 'text')}{cell_html(self.w.size(size))}{_kept(self.c.labels[fabric])}"
             f"{_kept(self.c.labels[table.baseline])}{cell_html(f'{x.n} / {base.n if base else 0}')}"
             f"{cell_html(value, 'num' if decided else 'num none')}{cell_html(interval, 'interval')}"
-            f"{_kept(words.get(x.verdict, self._('too few runs')), 'text' if decided else 'text none')}</tr>"
+            f"{_kept(verdict, 'text' if decided else 'text none')}</tr>"
         )
 
     def point_to_point(self) -> list[Block]:
@@ -636,7 +644,7 @@ class FabricComparison:
             f'<p class="axis">{escape(w.use(k))}</p><div data-figure="{i}"></div>' for i, (k, _) in enumerate(charts)
         )
         html += table_html(cost_head, costs) if costs else ""
-        html += f'<div class="note"><b>{escape(self._("Note"))}</b> {escape(w.spinning_kernels())}</div>'
+        html += self._noted(self._("Note"), [w.spinning_kernels()])
         title, sub = (
             self._("What was busy while the tests ran"),
             self._("Readings of the logs of each fabric; what was not measured is not shown."),
@@ -651,8 +659,8 @@ class FabricComparison:
         left = self.c.runs.filter(self.c.runs["excluded_because"].is_not_null())
         body = self._noted(self._("Note"), self.c.campaign["notes"] or ())
         body += self._noted(self._("Selection"), self.w.selection()) + self._run_list(used)
-        body += f"<h3>{escape(self._('Runs that were left out'))}</h3>{self._left_out(left)}"
-        body += f"<h3>{escape(self._('What could not be compared'))}</h3>" + self._unmatched()
+        body += _h3(self._("Runs that were left out")) + self._left_out(left)
+        body += _h3(self._("What could not be compared")) + self._unmatched()
         title = self._(
             "{used} of {all} runs stand behind the numbers, {left} were left out, {alone} have no counterpart"
         ).format(used=len(used), all=len(self.c.runs), left=len(left), alone=len(self.c.unmatched))
@@ -673,15 +681,15 @@ class FabricComparison:
             more = self._("{runs} more; 'rdmalab runs' lists them all.").format(
                 runs=self.w.count(len(runs) - _EVIDENCE_ROWS)
             )
-            out += f"<p>{escape(more)}</p>"
+            out += _p(more)
         return out
 
     def _unmatched(self) -> str:
         """Every refusal with all its configurations, and the logs of the runs that stand behind no number."""
         out = "".join(self._hatched(*self.w.refusal(r, full=True)) for r in self.c.refusals)
         if len(self.c.unmatched):
-            out += f"<h3>{escape(self._('Runs without a counterpart'))}</h3>" + self._run_list(self.c.unmatched)
-        return out or f"<p>{escape(self._('Nothing.'))}</p>"
+            out += _h3(self._("Runs without a counterpart")) + self._run_list(self.c.unmatched)
+        return out or _p(self._("Nothing."))
 
     def _evidence_head(self) -> list[str]:
         return [
@@ -704,7 +712,7 @@ class FabricComparison:
 
     def _left_out(self, left: Any) -> str:
         if left.is_empty():
-            return f"<p>{escape(self._('None.'))}</p>"
+            return _p(self._("None."))
         counts: Counter[tuple[str, str]] = Counter()
         rows = []
         for r in left.iter_rows(named=True):
@@ -778,7 +786,7 @@ class FabricComparison:
     def _limit_list(self) -> str:
         seen = dict.fromkeys(text for t in self.c.tables if t.subject.kind != "latency" for text in self.w.limits(t))
         items = "".join(f"<li>{escape(t)}</li>" for t in seen)
-        return f'<h3>{escape(self._("Limits used"))}</h3><ul class="evidence">{items}</ul>' if items else ""
+        return _h3(self._("Limits used")) + f'<ul class="evidence">{items}</ul>' if items else ""
 
     def header(self) -> dict[str, Any]:
         """What the margins of the pages print."""
@@ -837,6 +845,14 @@ def _shown_path(path: str, root: str | None) -> str:
     """
     inside = path.removeprefix(f"{root}/") if root else path
     return inside if inside != path else "!".join(part.rpartition("/")[2] for part in path.split("!"))
+
+
+def _p(text: str) -> str:
+    return f"<p>{escape(text)}</p>"
+
+
+def _h3(text: str) -> str:
+    return f"<h3>{escape(text)}</h3>"
 
 
 def _dot(proved: int, of: int) -> str:

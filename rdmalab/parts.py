@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import rdmalab
-from rdmalab.model import Log, Note, Reading, Run, Sample
+from rdmalab.model import Log, Note, Reading, Run, Samples
 from rdmalab.store import frame_of_columns
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def _frames(logs: list[Log]) -> dict[str, "pl.DataFrame"]:
         "runs": _runs(runs),
         "samples": _samples(runs),
         "readings": {"log_id": _each(ids, readings), **_attributes(_READING, chain.from_iterable(readings))},
-        "notes": {"log_id": _each(ids, notes), **_transposed(Note._fields, notes)},
+        "notes": {"log_id": _each(ids, notes), **_attributes(Note._fields, chain.from_iterable(notes))},
     }
     return {table: frame_of_columns(table, columns) for table, columns in content.items()}
 
@@ -94,7 +94,7 @@ def _runs(runs: list[tuple[str, int, Run]]) -> Columns:
         "ordinal": [ordinal for _, ordinal, _ in runs],
         **_attributes(_RUN, (run for _, _, run in runs)),
         "rows": [len(run.samples) for _, _, run in runs],
-        "wrong_rows": [sum(1 for s in run.samples if s.wrong) for _, _, run in runs],
+        "wrong_rows": [sum(map(bool, Samples.of(run.samples).column("wrong"))) for _, _, run in runs],
         "pair_key": [_pair_key(run) for _, _, run in runs],
     }
 
@@ -112,8 +112,23 @@ def _samples(runs: list[tuple[str, int, Run]]) -> Columns:
         "run_id": _each([f"{log_id}-{ordinal}" for log_id, ordinal, _ in runs], samples),
         "log_id": _each([log_id for log_id, _, _ in runs], samples),
         "ordinal": list(chain.from_iterable(range(len(of_run)) for of_run in samples)),
-        **_transposed(Sample._fields, samples),
+        **_below_each_other([Samples.of(of_run) for of_run in samples]),
     }
+
+
+def _below_each_other(tables: list[Samples]) -> Columns:
+    """The columns of all tables that any of them has."""
+    columns: dict[str, list[Any]] = {}
+    length = 0
+    for table in tables:
+        for name, cells in table.columns.items():
+            column = columns.setdefault(name, [])
+            column += [None] * (length - len(column))
+            column += cells
+        length += len(table)
+    for column in columns.values():
+        column += [None] * (length - len(column))
+    return dict(columns)
 
 
 def _each(names: list[str], items: Iterable[Sequence[Any]]) -> list[str]:
@@ -124,12 +139,3 @@ def _each(names: list[str], items: Iterable[Sequence[Any]]) -> list[str]:
 def _attributes(names: Sequence[str], records: Iterable[Any]) -> Columns:
     """The fields of records as columns."""
     return dict(zip(names, zip(*map(attrgetter(*names), records), strict=True), strict=False))
-
-
-def _transposed(names: Sequence[str], tables: Iterable[Sequence[tuple[Any, ...]]]) -> Columns:
-    """Tables of tuples, one below the other, as columns."""
-    columns: dict[str, list[Any]] = {name: [] for name in names}
-    for table in tables:
-        for column, cells in zip(columns.values(), zip(*table, strict=True), strict=False):
-            column += cells
-    return dict(columns)

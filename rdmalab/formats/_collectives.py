@@ -7,12 +7,10 @@ last digit on both sides, so "agrees" has an exact meaning.
 
 import math
 import re
-from collections.abc import Callable, Sequence
-from itertools import chain, compress
-from operator import attrgetter
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from rdmalab.model import COLLECTIVES, Note, Sample
+from rdmalab.model import COLLECTIVES, Note, Sample, Samples
 
 ELEMENT_BYTES = {
     "char": 1, "int8": 1, "uint8": 1, "f8e4m3": 1, "f8e5m2": 1, "fp8_e4m3": 1, "fp8_e5m2": 1, "half": 2, "bfloat16": 2,
@@ -104,9 +102,6 @@ def has_time(sample: Sample, printed: Printed, share: float = 1.0) -> bool:
     return abs(share * size / 1e3 - time * algbw) <= slack * (1 + 1e-9) + 1e-9
 
 
-_NUMBERS = attrgetter("size_bytes", "time_us", "algbw_gbyte_s", "busbw_gbyte_s")
-
-
 class _Pairs:
     """
     Samples with what was printed of them, told apart by whether their numbers agree.
@@ -115,28 +110,32 @@ class _Pairs:
     digit is 0.005. That proves almost every row at a glance; the exact test is for the rest.
     """
 
-    def __init__(self, samples: Sequence[Sample], printed: Sequence[Printed]) -> None:
-        self.pairs = list(zip(samples, printed, strict=True))
-        self.rows: list[tuple[int, float, float, float]] = list(map(_NUMBERS, samples))
-        self.plain = not any(None in row for row in self.rows) and all(
-            a[-3:-2] == "." == b[-3:-2] for _, a, b in printed
-        )
+    def __init__(self, samples: Samples, printed: Sequence[Printed]) -> None:
+        self.samples, self.printed = samples, printed
+        names = ("size_bytes", "time_us", "algbw_gbyte_s", "busbw_gbyte_s")
+        self.size, self.time, self.algbw, self.busbw = columns = [samples.column(name) for name in names]
+        decimals = all(a[-3:-2] == "." == b[-3:-2] for _, a, b in printed)
+        self.plain = decimals and not any(None in column for column in columns)
 
     def unlike_time(self) -> list[tuple[Sample, Printed]]:
         """Those of which algbw is not size / time."""
-        left = self.pairs
+        left: Iterable[int] = range(len(self.samples))
         if self.plain:
-            far = (abs(size / 1e3 - time * algbw) > 0.005 * time for size, time, algbw, _ in self.rows)
-            left = list(compress(self.pairs, far))
-        return [(s, p) for s, p in left if not has_time(s, p)]
+            rows = enumerate(zip(self.size, self.time, self.algbw, strict=True))
+            left = [at for at, (size, time, algbw) in rows if abs(size / 1e3 - time * algbw) > 0.005 * time]
+        return [pair for pair in map(self._pair, left) if not has_time(*pair)]
 
     def unlike_factor(self, factor: float) -> list[tuple[Sample, Printed]]:
         """Those of which busbw is not factor x algbw."""
-        left = self.pairs
+        left: Iterable[int] = range(len(self.samples))
         if self.plain:
             slack = 0.005 * (1 + factor)
-            left = list(compress(self.pairs, (abs(busbw - factor * algbw) > slack for _, _, algbw, busbw in self.rows)))
-        return [(s, p) for s, p in left if not has_factor(s, p, factor)]
+            rows = enumerate(zip(self.algbw, self.busbw, strict=True))
+            left = [at for at, (algbw, busbw) in rows if abs(busbw - factor * algbw) > slack]
+        return [pair for pair in map(self._pair, left) if not has_factor(*pair, factor)]
+
+    def _pair(self, at: int) -> tuple[Sample, Printed]:
+        return self.samples[at], self.printed[at]
 
 
 def ranks_range(operation: str, samples: Sequence[Sample], printed: Sequence[Printed]) -> tuple[float, float]:
@@ -243,6 +242,7 @@ def check(
         ranks: Of one communicator.
         average: The tool's average of busbw as printed.
     """
+    samples = Samples.of(samples)
     pairs = _Pairs(samples, printed)
     notes = [_size_time(pairs.unlike_time(), operation, ranks), _average(samples, printed, average)]
     if operation and ranks and ranks_evidence and not ranks_evidence.startswith("inferred"):
@@ -269,9 +269,9 @@ def _size_time(odd: list[tuple[Sample, Printed]], operation: str | None, ranks: 
     )  # fmt: skip
 
 
-def _average(samples: Sequence[Sample], printed: Sequence[Printed], average: str | None) -> Note | None:
-    values = [s.busbw_gbyte_s for s in samples if s.busbw_gbyte_s is not None]
-    if average is None or not values or len(values) < len(samples):
+def _average(samples: Samples, printed: Sequence[Printed], average: str | None) -> Note | None:
+    values = samples.column("busbw_gbyte_s")
+    if average is None or not values or None in values:
         return None
     mean = sum(values) / len(values)
     slack = half_unit(average) + 0.005

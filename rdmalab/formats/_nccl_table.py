@@ -13,11 +13,10 @@ import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache, partial
-from itertools import chain, repeat
+from itertools import chain
 from typing import Any, NamedTuple, cast
 
 from rdmalab.formats._collectives import ELEMENT_BYTES, REDOPS, Printed
-from rdmalab.model import Sample
 
 OUT, IN = "out_of_place", "in_place"
 _HEAD = {
@@ -35,8 +34,7 @@ _CELLS = {
 }  # fmt: skip
 
 
-_NOTHING = repeat(None)
-_REST = [_NOTHING] * (len(Sample._fields) - Sample._fields.index("max_delta") - 1)  # fields that no table has
+Columns = dict[str, list[Any]]  # of samples, by field
 
 
 class Place(NamedTuple):
@@ -62,6 +60,13 @@ class Layout(NamedTuple):
     tail: tuple[tuple[str, int], ...] = ()  # timestamp, algo, proto, nchannels
 
 
+@lru_cache(maxsize=64)
+def placements(line: str) -> tuple[str, ...]:
+    """The words above the header, in order of appearance."""
+    return tuple(p.replace("-", "_") for p in re.findall(r"\b(out-of-place|in-place)\b", line))
+
+
+@lru_cache(maxsize=64)
 def header(line: str, placements: tuple[str, ...]) -> Layout | None:
     """
     Reads the line with the column names; None where it is not the header of this table.
@@ -110,6 +115,7 @@ def _place(title: str | None, names: list[str], start: int, end: int) -> Place |
     return Place(title, start, cells["algbw"], cells["busbw"], check, extras)
 
 
+@lru_cache(maxsize=64)
 def with_units(layout: Layout, line: str) -> Layout | None:
     """The layout with the units of the line below the header; None where one of them is unknown."""
     units = re.findall(r"\([^)]*\)", line)
@@ -131,7 +137,7 @@ def without_header(cells: list[str]) -> Layout | None:
     return header(" ".join((*heads[len(cells)], *("time", "algbw", "busbw", check) * 2)), ())
 
 
-def read(layout: Layout, cells: list[str], line: int) -> tuple[list[Sample], list[Printed]] | None:
+def read(layout: Layout, cells: list[str], line: int) -> tuple[Columns, list[Printed]] | None:
     """
     Reads one full row.
 
@@ -146,29 +152,36 @@ def read(layout: Layout, cells: list[str], line: int) -> tuple[list[Sample], lis
     return read_all(layout, [cells], (line,)) if len(cells) == layout.width else None
 
 
-def read_all(layout: Layout, rows: Sequence[list[str]], lines: Sequence[int]) -> tuple[list[Sample], list[Printed]]:
+def read_all(layout: Layout, rows: Sequence[list[str]], lines: Sequence[int]) -> tuple[Columns, list[Printed]]:
     """
-    Reads full rows, column by column: their samples by row and placement, and what was printed of each.
+    Reads full rows, column by column: samples by row and placement, and what was printed of each.
 
     Raises:
         ValueError: A cell is no number.
     """
-    columns = list(zip(*rows, strict=True))
-    head: list[Iterable[Any]] = [lines, list(map(int, columns[0])), list(map(int, columns[1])), columns[2]]
+    cells = list(zip(*rows, strict=True))
+    head: dict[str, Sequence[Any]] = {"line": lines, "dtype": cells[2]}
+    head["size_bytes"], head["count"] = list(map(int, cells[0])), list(map(int, cells[1]))
     for name, read_cell in (("redop", _redop), ("root", _root)):
-        head.append(_each(read_cell, columns[layout.head.index(name)]) if name in layout.head else _NOTHING)
-    places = [_samples(layout, place, columns, head) for place in layout.places]
+        if name in layout.head:
+            head[name] = _each(read_cell, cells[layout.head.index(name)])
+    places = [_measured(layout, place, cells) for place in layout.places]
+    columns = {name: _woven([column] * len(places)) for name, column in head.items()}
+    columns["placement"] = [place.name for place in layout.places] * len(rows)
+    columns |= {name: _woven([place[name] for place in places]) for name in places[0]}
     if layout.tail or any(place.extras for place in layout.places):
-        places = [
-            [s._replace(**_extras(layout, place.extras, row)) for s, row in zip(samples, rows, strict=True)]
-            for samples, place in zip(places, layout.places, strict=True)
-        ]
-    printed = [zip(columns[p.time], columns[p.algbw], columns[p.busbw], strict=True) for p in layout.places]
-    return _by_row(places), _by_row(printed)
+        extras = [_extras(layout, place.extras, row) for row in rows for place in layout.places]
+        columns |= {name: [e.get(name) for e in extras] for name in dict.fromkeys(chain.from_iterable(extras))}
+    printed = [zip(cells[p.time], cells[p.algbw], cells[p.busbw], strict=True) for p in layout.places]
+    return columns, _woven([list(column) for column in printed])
 
 
-def _by_row(places: Sequence[Iterable[Any]]) -> list[Any]:
-    return list(chain.from_iterable(zip(*places, strict=True)))
+def _woven(columns: Sequence[Sequence[Any]]) -> list[Any]:
+    """The columns of all placements as one, row by row."""
+    woven: list[Any] = [None] * (len(columns) * len(columns[0]))
+    for at, column in enumerate(columns):
+        woven[at :: len(columns)] = column
+    return woven
 
 
 def _each(read_cell: Callable[[str], Any], column: tuple[str, ...]) -> list[Any]:
@@ -177,21 +190,27 @@ def _each(read_cell: Callable[[str], Any], column: tuple[str, ...]) -> list[Any]
     return [known[cell] for cell in column] if len(known) > 1 else [*known.values()] * len(column)
 
 
-def _samples(layout: Layout, place: Place, columns: list[tuple[str, ...]], head: list[Iterable[Any]]) -> list[Sample]:
-    """The samples of one placement."""
-    time, algbw, busbw = (list(map(float, columns[at])) for at in (place.time, place.algbw, place.busbw))
+def _measured(layout: Layout, place: Place, cells: list[tuple[str, ...]]) -> Columns:
+    """What stands in the columns of one placement."""
+    time, algbw, busbw = (list(map(float, cells[at])) for at in (place.time, place.algbw, place.busbw))
     if any(map((0.0).__gt__, time)):
         raise ValueError("a time below zero")
     if layout.to_us != 1.0:
         time = [round(t * layout.to_us, 6) for t in time]
-    values: list[Iterable[float | None]] = [time, algbw, busbw]
-    if not math.isfinite(sum(time) + sum(algbw) + sum(busbw)):
-        values = [[v if math.isfinite(v) else None for v in column] for column in (time, algbw, busbw)]
-    values.insert(0 if layout.cpu_time else 1, _NOTHING)
-    checks: Iterable[Any] = (_NOTHING, _NOTHING)
+    finite = math.isfinite(sum(time) + sum(algbw) + sum(busbw))
+    checks = [None] * len(time)
     if place.check is not None:
-        checks = zip(*_each(partial(_check, deviation=layout.deviation), columns[place.check]), strict=True)
-    return list(map(Sample._make, zip(*head, repeat(place.name), _NOTHING, *values, *checks, *_REST)))
+        checks = _each(partial(_check, deviation=layout.deviation), cells[place.check])
+    return {
+        "cpu_time_us" if layout.cpu_time else "time_us": time if finite else _finite(time),
+        "algbw_gbyte_s": algbw if finite else _finite(algbw),
+        "busbw_gbyte_s": busbw if finite else _finite(busbw),
+        "max_delta" if layout.deviation else "wrong": checks,
+    }
+
+
+def _finite(values: list[float]) -> list[float | None]:
+    return [v if math.isfinite(v) else None for v in values]
 
 
 def _redop(cell: str) -> str | None:
@@ -213,19 +232,17 @@ def _number(cell: str) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _check(cell: str, deviation: bool) -> tuple[int | None, float | None]:
-    """(wrong, max_delta); rccl-tests marks what is above the threshold with an asterisk."""
+def _check(cell: str, deviation: bool) -> float | None:
+    """Wrong values, or the largest deviation; rccl-tests marks what is above the threshold with an asterisk."""
     if cell == "0" and not deviation:
-        return 0, None
+        return 0
     if cell == "N/A":
-        return None, None
+        return None
     # A count is printed with %g, a deviation with %e: "0.00" is a neighbour's cell that slipped in.
     if "e" not in cell and (deviation or "." in cell) and "n" not in cell:
         raise ValueError(cell)
     value = _number(cell.rstrip("*"))
-    if deviation:
-        return None, value
-    return None if value is None else int(value), None
+    return value if deviation or value is None else int(value)
 
 
 def _extras(layout: Layout, extras: tuple[tuple[str, int], ...], cells: list[str]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from rdmalab.formats import _collectives as arithmetic
@@ -20,7 +21,7 @@ from rdmalab.formats import _nccl_table as table
 from rdmalab.formats._collectives import Printed
 from rdmalab.formats._lines import Line, ends_with_line_end, plain_lines, unprefixed
 from rdmalab.formats._nccl_table import Layout
-from rdmalab.model import COLLECTIVES, Note, Parsed, Run, Sample
+from rdmalab.model import COLLECTIVES, Note, Parsed, Run, Sample, Samples
 from rdmalab.sources import Text
 
 NAME = "nccl-tests"
@@ -84,7 +85,7 @@ class _Draft:
     line: int
     seen: set[str] = field(default_factory=set)
     layout: Layout | None = None
-    samples: list[Sample] = field(default_factory=list)
+    columns: table.Columns = field(default_factory=dict)
     printed: list[Printed] = field(default_factory=list)
     rows: int = 0
     torn: int = 0
@@ -103,6 +104,17 @@ class _Draft:
     finished: bool = False  # an average or "concluded" was there
     interleaved: bool = False
     last_key: tuple[object, ...] = ()
+
+    @property
+    def samples(self) -> Samples:
+        return Samples(self.columns)
+
+    def add(self, columns: table.Columns, printed: list[Printed]) -> None:
+        """Adds the samples of rows; what only some rows have is null in the others."""
+        for name in columns.keys() | self.columns.keys():
+            column = self.columns.setdefault(name, [None] * len(self.printed))
+            column += columns.get(name) or [None] * len(printed)
+        self.printed += printed
 
     @property
     def begun(self) -> bool:
@@ -285,13 +297,12 @@ class _Stream:
         self.keep(line, layout, *found)
         return True
 
-    def keep(self, line: int, layout: Layout, samples: list[Sample], printed: list[Printed]) -> None:
+    def keep(self, line: int, layout: Layout, columns: table.Columns, printed: list[Printed]) -> None:
         draft = self.under_way
         if len(self.open) > 1 or draft is None:
-            draft = self.owner(line, samples[0])
+            draft = self.owner(line, Samples(columns)[0])
         draft.layout = draft.layout or layout
-        draft.samples += samples
-        draft.printed += printed
+        draft.add(columns, printed)
         draft.rows += 1
 
     def owner(self, line: int, first: Sample) -> _Draft:
@@ -341,7 +352,7 @@ class _Stream:
             found = table.read(layout, cells, line)
         except (ValueError, OverflowError):
             found = None
-        if found and (layout.cpu_time or all(map(arithmetic.has_time, *found))):
+        if found and (layout.cpu_time or all(map(arithmetic.has_time, Samples(found[0]), found[1]))):
             self.keep(line, layout, *found)
         else:
             self.lose(line, "A row whose pieces do not fit together")
@@ -412,11 +423,11 @@ class _Stream:
                 return
 
     def parameters(self, line: int, text: str) -> bool:
-        if not re.search(r"nThreads?:? +\d", text):
+        values = _parameters(text)
+        if values is None:
             return False
         draft = self.head("parameters", line)
-        for name, value in _PARAMETER.findall(text):
-            draft.parameters.setdefault(name.lower().replace(" ", ""), int(value))
+        draft.parameters = {**values, **draft.parameters}
         if "nThreads:" in text:
             draft.tool = "rccl-tests"
         return True
@@ -487,7 +498,7 @@ class _Stream:
         return True
 
     def placement(self, line: int, text: str) -> bool:
-        self.placements = tuple(p.replace("-", "_") for p in re.findall(r"\b(out-of-place|in-place)\b", text))
+        self.placements = table.placements(text)
         return False
 
     def header(self, line: int, text: str) -> bool:
@@ -570,6 +581,14 @@ class _Stream:
         return True
 
 
+@lru_cache(maxsize=256)
+def _parameters(text: str) -> dict[str, int] | None:
+    """The first value of each parameter; None where this is not their line."""
+    if not re.search(r"nThreads?:? +\d", text):
+        return None
+    return {name.lower().replace(" ", ""): int(value) for name, value in reversed(_PARAMETER.findall(text))}
+
+
 _EVENTS = (
     ("nThread", _Stream.parameters), ("Using devices", _Stream.using), ("Rank ", _Stream.device),
     ("-place", _Stream.placement), ("algbw", _Stream.header), ("(us)", _Stream.units), ("B/s)", _Stream.units),
@@ -594,6 +613,7 @@ def parse(text: Text) -> Parsed:
         (stream.line if whole else stream.cut)(last.number, last.text)
     for stream in reader.streams.values():
         stream.drop_piece()
+    reader.streams.clear()  # which point back to the reader: without the circle its memory is free at once
     notes = reader.notes if reader.drafts else [n for n in reader.notes if n.code == "lookalike_refused"]
     runs = []
     for draft in sorted(reader.drafts, key=lambda d: d.line):
@@ -711,18 +731,18 @@ def _operations(draft: _Draft, ranks: int | None) -> tuple[tuple[str, ...], str 
     return found, "columns" if found else None
 
 
-def _with_cycles(samples: list[Sample]) -> tuple[Sample, ...]:
+def _with_cycles(samples: Samples) -> Samples:
     """Numbers the repeats that -N prints under one header. (Size 0 repeats without it, where requests are tiny.)"""
-    if len({(s.size_bytes, s.placement) for s in samples}) == len(samples):
-        return tuple(samples)
+    sizes = samples.column("size_bytes")
+    if len(set(zip(sizes, samples.column("placement"), strict=True))) == len(sizes):
+        return samples
     seen: Counter[tuple[Any, ...]] = Counter()
     cycles = []
     for s in samples:
         seen[s[_FIRST:_LAST]] += 1
-        cycles.append(seen[s[_FIRST:_LAST]])
-    if not any(count > 1 and key[0] for key, count in seen.items()):
-        return tuple(samples)
-    return tuple(s._replace(cycle=c) if s.size_bytes else s for s, c in zip(samples, cycles, strict=True))
+        cycles.append(seen[s[_FIRST:_LAST]] if s.size_bytes else None)
+    repeated = any(count > 1 and key[0] for key, count in seen.items())
+    return Samples({**samples.columns, "cycle": cycles}) if repeated else samples
 
 
 def _remarks(draft: _Draft, run: Run) -> Iterator[Note]:
@@ -743,9 +763,11 @@ def _remarks(draft: _Draft, run: Run) -> Iterator[Note]:
         )  # fmt: skip
     if run.ranks == 1 and draft.rows:
         yield Note(draft.line, "one_rank", "One rank: no fabric was measured.")
-    wrong = [s for s in draft.samples if s.wrong]
-    if wrong or draft.out_of_bounds:
-        line = wrong[0].line if wrong else draft.line
+    wrong = draft.samples.column("wrong")
+    if any(wrong) or draft.out_of_bounds:
+        line = next(
+            (line for line, count in zip(draft.samples.column("line"), wrong, strict=True) if count), draft.line
+        )
         yield Note(line, "wrong_data", "The benchmark found wrong results; the rows are not fit to be quoted.")
 
 
