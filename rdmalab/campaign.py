@@ -32,6 +32,8 @@ _WORDS = {
     "family": (FAMILIES, "family"), "measures": (("bandwidth", "latency"), "measures"),
     "operation": (COLLECTIVES, "operation"), "latency_convention": (("one_way", "round_trip"), "convention"),
 }  # fmt: skip
+_LABEL_WIDTH = 24  # in letters; a Chinese character is as wide as two
+_RDMA_MTUS = (256, 512, 1024, 2048, 4096)
 _MOST = 2**53  # a greater number is a slip of the finger
 
 
@@ -174,6 +176,10 @@ class _Reader:
             key: tuple(self.build(kind, key, i, t) for i, t in enumerate(self.array(document, key)))
             for key, kind in tables.items()
         }
+        labels = [f.label for f in parts["fabric"]]
+        for i, label in enumerate(labels):
+            if label in labels[:i]:
+                self.fail("label", f"two fabrics have the label '{label}'", "fabric", i)
         names = [f.name for f in parts["fabric"]]
         for i, name in enumerate(names):
             if name in names[:i]:
@@ -201,7 +207,24 @@ class _Reader:
                     self.fail(key, f"{key} is too large", table, index)
         if kind is Fabric:
             values.setdefault("label", values["name"])
+            self.fabric(table, index, values)
+        if kind is Same and len(set(values["tests"])) < 2:
+            self.fail("tests", "tests wants two tests or more that measure the same", table, index)
         return kind(**values)
+
+    def fabric(self, table: str, index: int, values: dict[str, Any]) -> None:
+        """What would only fail later: a name that no command line can say, a label that no table can hold, an MTU."""
+        if not re.fullmatch(r"[^\s,=]([^,=\x00-\x1f]*[^\s,=])?", values["name"]):
+            self.fail("name", "a fabric's name is a word without commas, equal signs and line breaks", table, index)
+        width = sum(2 if ord(c) > 0x2E7F else 1 for c in values["label"])
+        if width > _LABEL_WIDTH:
+            key = "label" if values["label"] != values["name"] else "name"
+            message = f"reports have room for {_LABEL_WIDTH} letters of a label, this one has {width}: give a shorter label"
+            self.fail(key, message, table, index)
+        rdma = values["family"] in ("roce", "softroce", "infiniband")
+        if rdma and values.get("mtu_bytes") not in (None, *_RDMA_MTUS):
+            allowed = ", ".join(map(str, _RDMA_MTUS))
+            self.fail("mtu_bytes", f"the MTU of an RDMA port is one of {allowed}, not {values['mtu_bytes']}", table, index)
 
     def record(
         self, kind: type, table: str, index: int, values: dict[str, Any], given: dict[str, Any]

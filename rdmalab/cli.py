@@ -248,7 +248,10 @@ def _print_frame(frame: "pl.DataFrame", form: str, out: str | None) -> None:
         flat = frame.with_columns(pl.col(pl.List(pl.String)).list.join(", ")) if form == "csv" else frame
         content = (flat.write_csv() if form == "csv" else flat.write_json() + "\n").encode()
     if out:
-        Path(out).write_bytes(content)
+        try:
+            Path(out).write_bytes(content)
+        except OSError as error:
+            raise UsageError(f"{out}: {(error.strerror or str(error)).lower()}") from None
     else:
         click.echo(content, nl=False)
 

@@ -216,7 +216,8 @@ def compare(lab: "Lab", selection: Selection) -> Comparison:
     names = fabrics["fabric"].to_list()
     elsewhere = series.elsewhere(lab, campaign, names)
     if len(names) < 2:
-        raise NothingToCompare(_why_one(campaign, names[0], elsewhere))
+        raise NothingToCompare(_why_one(campaign, names[0], elsewhere, named=bool(selection.fabrics)))
+    series.check_filters(lab, selection)
     points = series.points(lab, selection, names)
     same = lab.sql("SELECT measures, tests, size_bytes FROM raw.same WHERE campaign = $c", c=campaign)
     groups = series.declared_same(points, same, names) + series.subjects(points) + series.across_nodes(points, names)
@@ -408,10 +409,10 @@ def _in_order(rows: "pl.DataFrame", names: list[str]) -> tuple[str, ...]:
     return tuple(f for f in names if f in present)
 
 
-def _why_one(campaign: str, fabric: str, elsewhere: dict[str, int]) -> str:
+def _why_one(campaign: str, fabric: str, elsewhere: dict[str, int], *, named: bool) -> str:
     """One sentence on a comparison of a single fabric."""
     others = [label for label, runs in elsewhere.items() if runs]
-    if others:
+    if others and named:
         return (
             f"a comparison needs two fabrics, and only {fabric} was named; campaign '{campaign}' also has: "
             f"{', '.join(others)}"

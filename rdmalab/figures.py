@@ -429,8 +429,9 @@ def ratio_chart(
     others = [f for f in c.fabrics["fabric"] if any(f in t.others for _, t, _ in rows)]
     cells = [(i, f, x) for i, (_, t, s) in enumerate(rows) for f in t.others if (x := t.cell(f, s)) and x.ratio]
     width = _column_width(others, [x for *_, x in cells])
+    two_lines = any("\n" in label for label, *_ in rows)
     figure = _base(
-        len(rows) * (26 if len(others) < 3 else 34) + 66, l=84 if len(rows[0][0]) < 14 else 176,
+        len(rows) * (34 if two_lines or len(others) > 2 else 26) + 66, l=84 if len(rows[0][0]) < 14 else 176,
         r=width * len(others) + 10, t=26, b=40,
     )  # fmt: skip
     figure.update_layout(hovermode="closest")

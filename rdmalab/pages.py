@@ -3,6 +3,7 @@
 Notebook cells call one function a page. Nothing is decided here.
 """
 
+import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from html import escape
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from rdmalab import figures
 from rdmalab.compare import FASTER, MIN_RUNS, NO_DIFFERENCE, SLOWER
 from rdmalab.display import Block
+from rdmalab.errors import UsageError
 from rdmalab.tables import cell_html, number_text, shown_ratio, table_html, th, time_unit, value_texts
 from rdmalab.wording import Words
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 
 _TABLE_SIZES = 9  # rows of a table that stands beside a chart
 _EVIDENCE_ROWS = 400
+_MOST_FABRICS = 6  # more curves in one chart are told apart by nobody
 _CELL_FIELDS = (
     "fabric", "size_bytes", "n", "median", "low", "high", "verdict", "ratio", "ratio_low", "ratio_high",
     "limit_gbyte_s",
@@ -29,6 +32,11 @@ class FabricComparison:
     """The report of one comparison in one language; every method is a page."""
 
     def __init__(self, c: "Comparison", lang: str = "en") -> None:
+        if len(c.fabrics) > _MOST_FABRICS:
+            raise UsageError(
+                f"a report compares at most {_MOST_FABRICS} fabrics, here are {len(c.fabrics)}; choose with -p fabrics=a,b,c: "
+                f"{', '.join(c.fabrics['fabric'])}"
+            )
         self.c, self.w = c, Words(c, lang)
         self._, self.lang = self.w._, lang
         self._number = 0
@@ -116,11 +124,28 @@ class FabricComparison:
         )
 
     def _cover_height(self) -> int:
-        """What the text of the cover leaves to its picture, in px: a Chinese character is twice as wide as a letter."""
-        wide = 2 if self.w.lang == "zh" else 1
-        title = sum(-(-wide * len(x) // 36) for x in self.w.verdict)
-        lead = -(-wide * len(self.w.lead()) // 72) + (3 if self._fallen() else 0)
-        return max(250, 470 - 44 * max(0, title - 4) - 22 * max(0, lead - 3))
+        """What the text of the cover leaves to its picture, in px."""
+        high = {"h1": 51, "lead": 25} if self.lang == "zh" else {"h1": 44, "lead": 22}
+        title = sum(_lines(x, 36) for x in self.w.verdict)
+        lead = _lines(self.w.lead(), 70) + (3 if self._fallen() else 0)
+        return max(250, 470 - high["h1"] * max(0, title - 4) - high["lead"] * max(0, lead - 3))
+
+    def _chart_height(self, most: int, title: str, sub: str, rows: int, below_pt: float) -> int:
+        """
+        What the text of a page leaves to its chart, in px, at most *most*: one line too many makes a near-empty page.
+
+        Args:
+            rows: Of the table under the chart, without its two head rows.
+            below_pt: Height of what stands under the table.
+        """
+        high = {"h2": 23, "sub": 12.5} if self.lang == "zh" else {"h2": 21, "sub": 11.25}
+        head = 33 + high["h2"] * _lines(title, 50) + high["sub"] * _lines(sub, 110)
+        return round(min(most, max(260, 963 - (head + 21 + 38 + 16.6 * rows + below_pt) / 0.75)))
+
+    def _column_pt(self, texts: Sequence[str], per_line: int, line_pt: float) -> float:
+        """The height of columns with a head, in pt; *line_pt* is that of an English line."""
+        line = line_pt * (1.1 if self.lang == "zh" else 1)
+        return 31 + line * max(_lines(t, per_line) for t in texts)
 
     def _fallen(self) -> str:
         """The runs that fell back to another transport: said on the first page, and not counted."""
@@ -332,20 +357,19 @@ class FabricComparison:
         )
         several = len([s for s in table.sizes if s]) > 1
         chart = self._plot() if several else ""
-        body = (
-            chart
-            + self._time_table(table)
-            + self._columns(
-                (self._("What it shows"), w.reading(table, table.common_sizes[0])),
-                (
-                    self._("What limits it"),
-                    self._("No bandwidth limit applies to a time; at the largest sizes it follows the throughput."),
-                ),
-                (self._("What differs besides the fabric"), self._differs(table)),
-            )
+        columns = (
+            (self._("What it shows"), w.reading(table, table.common_sizes[0])),
+            (
+                self._("What limits it"),
+                self._("No bandwidth limit applies to a time; at the largest sizes it follows the throughput."),
+            ),
+            (self._("What differs besides the fabric"), self._differs(table)),
         )
+        body = chart + self._time_table(table) + self._columns(*columns)
         title = w.title(table)
-        figure = [figures.time_chart(self.c, table, lang=self.lang)] if several else []
+        below = 15 + self._column_pt([text for _, text in columns], 34, 11.5)
+        height = self._chart_height(430, title, sub, len(self._rows(table, table.compared_sizes)), below)
+        figure = [figures.time_chart(self.c, table, height=height, lang=self.lang)] if several else []
         return Block(self._section(self._("Latency"), title, sub, body), figure, alts=[title] * len(figure))
 
     def _time_table(self, table: "Table") -> str:
@@ -408,16 +432,21 @@ class FabricComparison:
         )  # fmt: skip
         several = len([s for s in table.sizes if s]) > 1
         chart = self._plot() if several else ""
-        limits = "".join(f"<li>{escape(t)}</li>" for t in w.limits(table))
-        differs = escape(self._differs(table))
+        found, differs = w.limits(table), self._differs(table)
+        limits = "".join(f"<li>{escape(t)}</li>" for t in found)
         heads = escape(self._("What limits it")), escape(self._("What differs besides the fabric"))
         body = chart + self._bandwidth_table(table) + self._above(table) + (
             f'<div class="cols2 ruled"><div><h4>{heads[0]}</h4>'
             f'<ul class="evidence">{limits}</ul></div>'
-            f"<div><h4>{heads[1]}</h4><p>{differs}</p></div></div>"
+            f"<div><h4>{heads[1]}</h4><p>{escape(differs)}</p></div></div>"
         )  # fmt: skip
         title = w.throughput_title(table)
-        figure = [figures.bandwidth_chart(self.c, table, lang=self.lang)] if several else []
+        below = max(
+            31 + sum(3 + 10.5 * _lines(t, 58) for t in found),
+            self._column_pt([differs], 48, 13.5),
+        ) + sum(12 + 13 * _lines(t, 110) for t in w.above_limit(table))  # fmt: skip
+        height = self._chart_height(390, title, sub, 1 + len(self._rows(table, self._carrying(table))), below)
+        figure = [figures.bandwidth_chart(self.c, table, height=height, lang=self.lang)] if several else []
         return Block(self._section(self._("Throughput"), title, sub, body), figure, alts=[title] * len(figure))
 
     def _bandwidth_table(self, table: "Table") -> str:
@@ -845,6 +874,11 @@ def _shown_path(path: str, root: str | None) -> str:
     """
     inside = path.removeprefix(f"{root}/") if root else path
     return inside if inside != path else "!".join(part.rpartition("/")[2] for part in path.split("!"))
+
+
+def _lines(text: str, per_line: int) -> int:
+    """How many lines a text takes of which one holds *per_line* letters; a Chinese character is as wide as two."""
+    return -(-sum(2 if unicodedata.east_asian_width(x) in "WF" else 1 for x in text) // per_line)
 
 
 def _p(text: str) -> str:

@@ -111,6 +111,7 @@ class Printer:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="printer")
         self._playwright: Playwright | None = None
         self._browser: Browser | None = None
+        self._home: tempfile.TemporaryDirectory[str] | None = None
 
     def __enter__(self) -> "Printer":
         path = _browser_or_raise()
@@ -160,12 +161,18 @@ class Printer:
         from playwright.sync_api import Error, sync_playwright
 
         self._playwright = sync_playwright().start()
+        self._home = tempfile.TemporaryDirectory(prefix="rdmalab-")  # Chromium writes into its home, not the user's
+        home = {name: self._home.name for name in ("HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME")}
         try:
             self._browser = self._playwright.chromium.launch(
-                executable_path=str(path), args=list(_FLAGS), chromium_sandbox=not _is_root()
+                executable_path=str(path), args=list(_FLAGS), chromium_sandbox=not _is_root(), env={**os.environ, **home}
             )
         except Error as error:
-            raise ReportError(f"{path} did not start: {_first_line(error)}") from error
+            self._stop()
+            raise MissingProgram(
+                f"{path} did not start ({_first_line(error)}); install another Chromium (Debian, Ubuntu: apt install "
+                "chromium) or name one in RDMALAB_CHROME"
+            ) from error
 
     def _stop(self) -> None:
         if self._browser:
@@ -174,6 +181,9 @@ class Printer:
         if self._playwright:
             self._playwright.stop()
             self._playwright = None
+        if self._home:
+            self._home.cleanup()
+            self._home = None
 
     def _with_page(self, html: str, use: "Callable[[Page], _T]", width: int, height: int, media: str) -> _T:
         """Opens *html* in an offline tab, waits until it says it is ready, and closes the tab after use."""

@@ -17,6 +17,7 @@ import rdmalab
 from rdmalab import errors
 from rdmalab._fast_imports import without_grammar
 from rdmalab.errors import MissingProgram, ReportError, StoreError, UsageError, did_you_mean
+from rdmalab.language import translator
 from rdmalab.store import Store
 
 if TYPE_CHECKING:
@@ -81,6 +82,8 @@ def parse_parameters(notebook: Path, given: Sequence[str]) -> dict[str, Any]:
         key, sign, value = text.partition("=")
         if not sign:
             raise UsageError(f"-p wants key=value, not '{text}'")
+        if key in out:
+            raise UsageError(f"-p {key} is given twice")
         if key not in declared:
             names = ", ".join(declared)
             raise UsageError(
@@ -127,11 +130,19 @@ def make_report(
     for word in formats:
         if word not in FORMATS:
             raise UsageError(f"--to knows {', '.join(FORMATS)}, not '{word}'")
-    values = parse_parameters(notebook, parameters) | {"lang": lang}
+    values = {"lang": lang} | parse_parameters(notebook, parameters)
+    lang = str(values["lang"])
+    translator(lang)
+    if not formats:
+        raise UsageError(f"--to wants {' or '.join(FORMATS)}")
     if not store.path.exists():
         raise StoreError(f"{store.path}: no store here; make one with 'rdmalab ingest PATH...'")
     executed = run_notebook(notebook, values, store, out)
-    return _deliver(notebook.stem, executed, values, out, formats, lang, printer)
+    try:
+        return _deliver(notebook.stem, executed, values, out, formats, lang, printer)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise ReportError(f"{out}: the report cannot be written there ({reason}); name another folder with --out") from None
 
 
 def run_notebook(notebook: Path, values: dict[str, Any], store: Store, out: Path) -> Any:

@@ -243,6 +243,34 @@ def _size(value: int | str | None) -> int | None:
         raise UsageError(f"size_min and size_max want a size like 8, 64KiB or 1G: {error}") from None
 
 
+def check_filters(lab: "Lab", selection: Selection) -> None:
+    """
+    A filter that no collective of the campaign has would silently empty the report.
+
+    Raises:
+        UsageError: No run that can be quoted has this operation, dtype, number of ranks or placement.
+    """
+    campaign = lab.the_campaign(selection.campaign)
+    for name in ("operation", "dtype", "ranks", "placement"):
+        wanted = getattr(selection, name)
+        if wanted is None:
+            continue
+        frame = lab.sql(
+            f"SELECT DISTINCT {name} AS v FROM results WHERE campaign = $c AND kind = 'collective' AND {name} IS NOT NULL",
+            c=campaign,
+        )
+        known = sorted(frame["v"].to_list())
+        if wanted not in known:
+            words = [str(v) for v in known]
+            raise UsageError(
+                f"no collective with {name}={wanted} in campaign '{campaign}'; it has: {', '.join(words) or 'none'}."
+                f"{did_you_mean(str(wanted), words)}"
+            )
+    low, high = _size(selection.size_min), _size(selection.size_max)
+    if low is not None and high is not None and low > high:
+        raise UsageError(f"size_min={selection.size_min} is above size_max={selection.size_max}")
+
+
 def subjects(frame: "pl.DataFrame") -> "list[tuple[Subject, pl.DataFrame]]":
     """
     Splits points into measurands, each with its rows; those with most fabrics and most rows come first.

@@ -51,7 +51,10 @@ def parse_size(text: str | int) -> int:
         return text
     bare = text.replace("\u00a0", "").replace(" ", "").upper().removesuffix("B").removesuffix("I")
     power = "KMGT".find(bare[-1:]) + 1 if bare[-1:] else 0
-    value = float(bare[:-1] if power else bare) * 1024**power
+    try:
+        value = float(bare[:-1] if power else bare) * 1024**power
+    except ValueError:
+        raise ValueError(f"{text!r} is no size") from None
     if value != int(value) or value < 0:
         raise ValueError(f"{text!r} is no whole number of bytes")
     return int(value)

@@ -41,13 +41,13 @@ ALLOWED = {
     "tables": {"compare"},
     "figures": {"language", "tables", "units", "compare", "pairs"},
     "wording": {"compare", "language", "pairs", "phrases", "tables", "units", "series"},
-    "pages": {"compare", "display", "figures", "pairs", "tables", "telemetry", "wording"},
+    "pages": {"compare", "display", "errors", "figures", "pairs", "tables", "telemetry", "wording"},
     "export": {"_fast_imports", "display", "errors"},
     "pdf": {"rdmalab", "errors"},
     "__main__": {"cli"},
     "starter": {"campaign", "errors", "formats", "model", "sources"},
     "jupyter": {"report", "store"},
-    "report": {"rdmalab", "_fast_imports", "errors", "export", "pdf", "store"},
+    "report": {"rdmalab", "_fast_imports", "errors", "export", "language", "pdf", "store"},
     "cli": {"rdmalab", "errors", "export_json", "formats", "ingest", "jupyter", "lab", "starter", "tables", "model", "report", "show", "sources", "store"},
 }
 # Packages of weight, and the only modules that may name them.

@@ -249,8 +249,10 @@ def test_a_campaign_without_a_quotable_run_says_why(make: Make) -> None:
 def test_a_filter_that_matches_nothing_is_said(make: Make) -> None:
     """all-reduce is not how the operation is called here."""
     lab = make({**runs_of("tcp", 2), **runs_of("roce", 1)})
-    assert refusal(lab, operation="all-reduce") == (
-        "campaign 'test': no measurement matches operation=all-reduce; operations of its runs: all_reduce"
+    with pytest.raises(UsageError) as error:
+        lab.compare(operation="all-reduce")
+    assert str(error.value) == (
+        "no collective with operation=all-reduce in campaign 'test'; it has: all_reduce. Did you mean 'all_reduce'?"
     )
 
 

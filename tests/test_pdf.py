@@ -417,7 +417,7 @@ def test_a_browser_that_does_not_start_is_an_error(monkeypatch: pytest.MonkeyPat
     program.write_text("#!/bin/sh\nexit 1\n")
     program.chmod(0o755)
     monkeypatch.setenv("RDMALAB_CHROME", str(program))
-    with pytest.raises(ReportError, match="chrome did not start"):
+    with pytest.raises(MissingProgram, match="chrome did not start"):
         print_pdf("<p>x</p>", tmp_path / "x.pdf", title="t", lang="en")
 
 

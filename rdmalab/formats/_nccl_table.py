@@ -11,7 +11,7 @@ Cells are told apart by white space, never by offsets: values overflow their col
 
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from itertools import chain
 from typing import Any, NamedTuple, cast
