@@ -6,13 +6,15 @@ map     a pure function from paths to one Parquet part a table, named by its con
 commit  one process, one transaction: the parts, the paths, the places in campaigns, the limits
 """
 
+import ctypes
 import gc
 import os
+import signal
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from itertools import chain
 from multiprocessing import get_context
@@ -182,7 +184,13 @@ def worker_processes(count: int | None = None) -> Executor:
     """Worker processes for :func:`ingest`; they start when there is enough to do. A script needs its main guard."""
     # spawn, because polars must not be forked; one thread each, because the workers are the parallelism
     os.environ.setdefault("POLARS_MAX_THREADS", "1")
-    return ProcessPoolExecutor(count, mp_context=get_context("spawn"))
+    return ProcessPoolExecutor(count, mp_context=get_context("spawn"), initializer=_end_with_the_parent)
+
+
+def _end_with_the_parent() -> None:
+    """A worker ends when the ingest is killed; nobody else would ever end it."""
+    with suppress(OSError, AttributeError):  # Linux only
+        ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG of prctl(2)
 
 
 def read_files(paths: Sequence[str], staging: str) -> Part:

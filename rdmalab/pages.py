@@ -128,7 +128,7 @@ class FabricComparison:
         high = {"h1": 51, "lead": 25} if self.lang == "zh" else {"h1": 44, "lead": 22}
         title = sum(_lines(x, 36) for x in self.w.verdict)
         lead = _lines(self.w.lead(), 70) + (3 if self._fallen() else 0)
-        return max(250, 470 - high["h1"] * max(0, title - 4) - high["lead"] * max(0, lead - 3))
+        return max(250, min(470, 712 - high["h1"] * title - high["lead"] * lead))
 
     def _chart_height(self, most: int, title: str, sub: str, rows: int, below_pt: float) -> int:
         """

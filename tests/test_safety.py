@@ -1,5 +1,6 @@
 """The store survives murder, and a report survives what a host may call itself."""
 
+import os
 import random
 import subprocess
 import sys
@@ -51,6 +52,23 @@ def test_ten_killed_ingests_and_one_that_completes(tmp_path: Path) -> None:
         assert killed.sql(COUNTS).row(0) == clean.sql(COUNTS).row(0)
         assert clean.sql(COUNTS).row(0)[0] == 66
     assert sorted(p.name for p in tmp_path.iterdir() if ".new" in p.name) == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="prctl is Linux's")
+def test_no_worker_outlives_a_killed_ingest(tmp_path: Path) -> None:
+    """SIGKILL reaches the ingest alone; its workers end by themselves."""
+    command = [sys.executable, "-m", "rdmalab", "ingest", str(EXAMPLES), "--db", str(tmp_path / "lab.duckdb")]
+    with subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        time.sleep(1.5)
+        process.kill()
+    end = time.monotonic() + 20
+    while time.monotonic() < end:
+        try:
+            os.killpg(process.pid, 0)
+        except ProcessLookupError:
+            return
+        time.sleep(0.1)
+    pytest.fail("workers are still there")
 
 
 HOSTS = ("<script>alert(1)</script>", '=HYPERLINK("http://x","y")', "n" * 400)
