@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint messages bench clean
 
 # A virtual environment with the versions that are known to work together.
 $(READY): pyproject.toml constraints.txt scripts/setup.sh
@@ -24,6 +24,12 @@ lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# Brings the catalogues of translations up to the messages of the sources; what is new has an empty msgstr.
+messages: $(READY)
+	$(BIN)/pybabel -q extract --no-location --sort-output -w 120 -o .messages.pot rdmalab
+	$(BIN)/pybabel -q update -N --ignore-obsolete --ignore-pot-creation-date -w 120 -D rdmalab -d rdmalab/locale -i .messages.pot
+	@rm -f .messages.pot
 
 bench: $(READY)
 	taskset -c 0 $(BIN)/python tests/benchmarks/bench.py

@@ -115,9 +115,10 @@ class Refusal:
     """
     What could not be compared: the subjects that only *fabrics* measured, and what *missing* lacks.
 
-    *reason*: ``one_fabric``; ``no_common_size``; ``sizes`` (other sizes of the same subject are compared); ``zero`` (a
-    value of 0 gives no ratio); ``no_value`` (the metric is not printed); ``operation``, ``test``, ``convention`` (the
-    logs leave it open); ``clash`` (declared the same, but of different conventions).
+    *reason*: ``one_fabric``; ``no_baseline`` (others share it); ``no_common_size``; ``sizes`` (other sizes of the same
+    subject are compared); ``zero`` (a value of 0 gives no ratio); ``no_value`` (the metric is not printed);
+    ``operation``, ``test``, ``convention`` (the logs leave it open); ``clash`` (declared the same, but of different
+    conventions).
     """
 
     subjects: tuple[Subject, ...]
@@ -380,7 +381,19 @@ def _refusals(points: "pl.DataFrame", tables: list[Table], names: list[str], cla
         )
         for (reason, here), alone in found.items()
     ]  # fmt: skip
-    return sorted(out, key=lambda r: r.reason == "sizes")
+    return sorted([*out, *_without_baseline(tables, names[0])], key=lambda r: r.reason in ("sizes", "no_baseline"))
+
+
+def _without_baseline(tables: list[Table], baseline: str) -> list[Refusal]:
+    """Measurands that others share and the baseline of the comparison lacks."""
+    found: dict[tuple[str, ...], list[Subject]] = defaultdict(list)
+    for table in tables:
+        if baseline not in table.fabrics:
+            found[table.fabrics].append(table.subject)
+    return [
+        Refusal(subjects=tuple(subjects), fabrics=fabrics, missing=(baseline,), reason="no_baseline")
+        for fabrics, subjects in found.items()
+    ]
 
 
 def _alone(

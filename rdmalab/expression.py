@@ -153,10 +153,11 @@ class _Parser:
 
     def argument(self) -> list[float]:
         """One argument; a range alone gives its two ends."""
-        (kind, word), (_, after) = self.tokens[self.at : self.at + 2] if self.at + 1 < len(self.tokens) else self.refuse()
-        if kind == "name" and after in (",", ")") and isinstance(ends := self.value(word), tuple):
+        kind, word = self.tokens[self.at]
+        if kind == "name" and self.tokens[self.at + 1][1] in (",", ")"):
             self.at += 1
-            return [*ends]
+            ends = self.value(word)
+            return [*ends] if isinstance(ends, tuple) else [ends]
         return [self.sum()]
 
     def value(self, name: str) -> Value:
@@ -177,4 +178,6 @@ class _Parser:
 
     def refuse(self, more: str = "") -> NoReturn:
         kind, word = self.tokens[self.at]
-        raise ExpressionError("the formula ends too early" if kind == "end" else f"unexpected '{word}' in the formula{more}")
+        if kind == "end":
+            raise ExpressionError("the formula ends too early")
+        raise ExpressionError(f"unexpected '{word:.20}' in the formula{more}")

@@ -30,7 +30,7 @@ from rdmalab.model import Log
 from rdmalab.parts import log_id_of, write_parts
 from rdmalab.store import LOG_TABLES, Store, Writer
 
-_FILES_A_TASK = 500
+_FILES_A_TASK = 1000
 _SERIAL_BELOW = 64  # starting workers costs more than reading this many logs
 Progress = Callable[[int, int], None]
 
@@ -137,12 +137,17 @@ def list_files(paths: Iterable[str | Path]) -> tuple[list[sources.File], list[so
         found = list(sources.find(paths))
     except FileNotFoundError as error:
         raise UsageError(f"{error}: no such file or folder") from None
-    files = [
-        sources.File(os.path.abspath(f.path), f.size_bytes, f.modified_ns)
-        for f in found
-        if isinstance(f, sources.File) and os.path.basename(f.path) != campaigns.FILE_NAME
-    ]
-    return list({f.path: f for f in files}.values()), [s for s in found if isinstance(s, sources.Skipped)]
+    files = {path: f._replace(path=path) for f in found if isinstance(f, sources.File) and (path := _log_path(f.path))}
+    return list(files.values()), [s for s in found if isinstance(s, sources.Skipped)]
+
+
+def _log_path(path: str) -> str | None:
+    """The absolute path of a file, None of a campaign file."""
+    return (
+        None
+        if path.endswith(campaigns.FILE_NAME) and os.path.basename(path) == campaigns.FILE_NAME
+        else os.path.abspath(path)
+    )
 
 
 def plan(files: list[sources.File], store: Store) -> list[sources.File]:
@@ -317,11 +322,13 @@ def _remove_logs(writer: Writer, log_ids: list[str]) -> None:
 
 def _count(writer: Writer, read: list[tuple[str, str, bool]], receipt: Receipt) -> None:
     ids = {"ids": sorted({log_id for _, log_id, new in read if new})}
-    for table in ("runs", "samples", "readings", "notes"):
-        count = writer.frame(f"SELECT count(*) AS n FROM raw.{table} WHERE log_id IN (SELECT unnest($ids))", ids)
-        setattr(receipt, table, int(count["n"][0]))
-    rows = writer.frame("SELECT log_id, status FROM raw.logs WHERE log_id IN (SELECT unnest($ids))", ids)
-    status = dict(zip(rows["log_id"], rows["status"], strict=True))
+    rows = {"runs": "count(*)", "samples": "coalesce(sum(rows), 0)", "readings": "count(*)", "notes": "count(*)"}
+    for name, count in rows.items():
+        table = "runs" if name == "samples" else name
+        found = writer.frame(f"SELECT {count} AS n FROM raw.{table} WHERE log_id IN (SELECT unnest($ids))", ids)
+        setattr(receipt, name, int(found["n"][0]))
+    logs = writer.frame("SELECT log_id, status FROM raw.logs WHERE log_id IN (SELECT unnest($ids))", ids)
+    status = dict(zip(logs["log_id"], logs["status"], strict=True))
     receipt.by_status = dict(Counter(status.values()))
     receipt.unrecognised = sorted(p for p, i, _ in read if status.get(i) == "unrecognised")
     receipt.failed = sorted(p for p, i, _ in read if status.get(i) == "failed")

@@ -97,7 +97,9 @@ def _write_unruled(writer: Writer, name: str, places: dict[str, str]) -> int:
 def _runs_of(writer: Writer, log_ids: Iterable[str]) -> dict[str, list[dict[str, Any]]]:
     """The runs of logs, with the facts that a limit needs."""
     frame = writer.frame(
-        """SELECT r.*, l.transport_verdict, l.transport_provider, l.transport_fallback, l.transport_fallback_reason
+        """SELECT run_id, log_id, r.kind, r.operation, r.program, r.ranks, r.communicator_ranks, r.nodes, r.gpu_model,
+                  r.bidirectional, r.mtu_bytes, r.latency_convention, r.fabric, r.fabric_evidence,
+                  l.transport_verdict, l.transport_provider, l.transport_fallback, l.transport_fallback_reason
            FROM raw.runs r JOIN raw.logs l USING (log_id)
            WHERE log_id IN (SELECT unnest($ids)) ORDER BY run_id""",
         {"ids": sorted(set(log_ids))},

@@ -80,10 +80,11 @@ class Samples(Sequence[Sample]):
     Most samples go from a log into a store and are never looked at one by one, so each is made when it is asked for.
     """
 
-    __slots__ = ("columns",)
+    __slots__ = ("columns", "length")
 
     def __init__(self, columns: Mapping[str, Sequence[Any]]) -> None:
         self.columns = columns
+        self.length = len(next(iter(columns.values()), ()))
 
     @classmethod
     def of(cls, samples: "Sequence[Sample]") -> "Samples":
@@ -97,10 +98,10 @@ class Samples(Sequence[Sample]):
 
     def column(self, name: str) -> Sequence[Any]:
         """One field of all samples."""
-        return self.columns.get(name) or [None] * len(self)
+        return self.columns.get(name) or [None] * self.length
 
     def __len__(self) -> int:
-        return max(map(len, self.columns.values()), default=0)
+        return self.length
 
     def __iter__(self) -> Iterator[Sample]:
         return map(Sample._make, zip(*map(self.column, Sample._fields), strict=True))

@@ -34,8 +34,8 @@ class FabricComparison:
     def __init__(self, c: "Comparison", lang: str = "en") -> None:
         if len(c.fabrics) > _MOST_FABRICS:
             raise UsageError(
-                f"a report compares at most {_MOST_FABRICS} fabrics, here are {len(c.fabrics)}; choose with -p fabrics=a,b,c: "
-                f"{', '.join(c.fabrics['fabric'])}"
+                f"a report compares at most {_MOST_FABRICS} fabrics, here are {len(c.fabrics)}; choose with "
+                f"-p fabrics=a,b,c: {', '.join(c.fabrics['fabric'])}"
             )
         self.c, self.w = c, Words(c, lang)
         self._, self.lang = self.w._, lang

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path, PurePosixPath
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, NamedTuple, cast
 
 _CHUNK = 4 << 20  # bytes; a literal-first scan of 4 MiB pieces is as fast as one over a mapped file
 _KEEP = 32 << 20  # a text up to this size is held in memory and read once
@@ -214,8 +214,7 @@ class Skipped:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class File:
+class File(NamedTuple):
     """One file that may hold a log, or many (an archive); not opened yet."""
 
     path: str
@@ -266,9 +265,11 @@ def _walk(path: str) -> Iterator[File | Skipped]:
             return
         status = os.stat(path)
         if stat.S_ISDIR(status.st_mode):
-            for name in sorted(os.listdir(path)):
+            with os.scandir(path) as entries:
+                children = sorted((e.name, e.is_symlink()) for e in entries if not e.name.startswith("."))
+            for name, is_link in children:
                 child = name if path == "." else os.path.join(path, name)
-                if not name.startswith(".") and not (os.path.islink(child) and os.path.isdir(child)):
+                if not (is_link and os.path.isdir(child)):
                     yield from _walk(child)
         elif not stat.S_ISREG(status.st_mode):
             yield Skipped(path, "not a plain file")

@@ -488,7 +488,8 @@ class Words:
         """The path that a run's own log proves, in the words of the log; None without a proof."""
         verdict, family = run["transport_verdict"], run["fabric_printed"]
         paths = {
-            "ib": "NET/IB, InfiniBand", "roce": "NET/IB, RoCE", "socket": "NET/Socket", "ofi": "NET/OFI",
+            "ib": self.clauses(["NET/IB", "InfiniBand"]), "roce": self.clauses(["NET/IB", "RoCE"]),
+            "socket": "NET/Socket", "ofi": "NET/OFI",
             "intra_node": self._("inside the node"),
         }  # fmt: skip
         if run["kind"] == "collective" and verdict in paths:
@@ -678,7 +679,7 @@ class Words:
             shown = self._("{tests}: {sizes}").format(tests=shown, sizes=self._sizes(refusal.sizes))
         have, lack = self.join(map(self.label, refusal.fabrics)), self.join(map(self.label, refusal.missing))
         why, closes = self._reasons()[refusal.reason]
-        return self._stop(shown), why.format(have=have), closes.format(n=MIN_RUNS, lack=lack)
+        return self._stop(shown), why.format(have=have, lack=lack), closes.format(n=MIN_RUNS, lack=lack)
 
     def _sizes(self, sizes: "Sequence[int | None]") -> str:
         if len(sizes) == 1:
@@ -690,8 +691,14 @@ class Words:
     def _reasons(self) -> dict[str, tuple[str, str]]:
         """Reason → (why, what closes it)."""
         return {
-            "one_fabric": (self._("In this configuration measured on {have} only."), self._("{n} runs of the same "
-            "test on {lack}.")),
+            "one_fabric": (
+                self._("In this configuration measured on {have} only."),
+                self._("{n} runs on {lack} of the same test, or of one that [[same]] declares to measure the same."),
+            ),
+            "no_baseline": (
+                self._("Compared among {have}, but not measured on {lack} in this configuration."),
+                self._("{n} runs on {lack} of the same test, or of one that [[same]] declares to measure the same."),
+            ),
             "no_common_size": (self._("No message size is shared by {have}."), self._("the same sizes on both.")),
             "sizes": (self._("At these sizes measured on {have} only."), self._("{n} runs at the same sizes on "
             "{lack}.")),

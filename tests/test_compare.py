@@ -142,7 +142,10 @@ def test_a_baseline_without_a_partner_does_not_hide_the_others() -> None:
     """a shares nothing; b and c are compared, and b is their baseline."""
     c = comparison((LATENCY, {("a", 8): around(4), ("b", 64): around(2), ("c", 64): around(2)}))
     assert [(t.baseline, t.fabrics) for t in c.tables] == [("b", ("b", "c"))]
-    assert [(r.reason, r.fabrics) for r in c.refusals] == [("sizes", ("a",))]
+    assert [(r.reason, r.fabrics, r.missing) for r in c.refusals] == [
+        ("sizes", ("a",), ("b", "c")),
+        ("no_baseline", ("b", "c"), ("a",)),
+    ]
 
 
 def test_no_common_size_is_a_refusal() -> None:

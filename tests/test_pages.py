@@ -254,7 +254,7 @@ def test_every_refusal_is_printed_with_what_closes_it(make: Make) -> None:
     for q in range(1, 8):
         assert f"RC, {q} QP" in text
     assert "In this configuration measured on ROCE only." in text
-    assert "6 runs of the same test on TCP." in text
+    assert "6 runs on TCP of the same test, or of one that [[same]] declares to measure the same." in text
     assert "Every measurement of this selection has a counterpart." not in words(c)
 
 

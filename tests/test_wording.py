@@ -376,7 +376,18 @@ def test_every_field_of_the_residue_has_words() -> None:
         assert text.endswith(" (F1 not stated, a+b; F2 1, 2, 3…).")
 
 
-REASONS = ("one_fabric", "no_common_size", "sizes", "zero", "no_value", "operation", "test", "convention", "clash")
+REASONS = (
+    "one_fabric",
+    "no_baseline",
+    "no_common_size",
+    "sizes",
+    "zero",
+    "no_value",
+    "operation",
+    "test",
+    "convention",
+    "clash",
+)
 
 
 @pytest.mark.parametrize("reason", REASONS)

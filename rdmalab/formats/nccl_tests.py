@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import islice, takewhile
 from typing import Any, NamedTuple
 
 from rdmalab.formats import _collectives as arithmetic
@@ -47,6 +48,7 @@ _BARE_ANCHOR = re.compile(
     rf"|\d++[ \t]++\d++[ \t]++{_TYPE}[ \t]+(?:sum|prod|max|min|avg|mulsum|none|-?\d)"
 )
 _DEVICE = re.compile(r"Rank +(\d+) +(?:Group +(\d+) +)?(?:Pid +(\d+) +)?on +(\S+) +device +(\d+) +\[[^\]]+\] *(.*)")
+_DEVICES = re.compile("^[# \\t]*" + _DEVICE.pattern, re.MULTILINE)
 _DEVICE_1X = re.compile(r"Device +(\d+) +-> +(\d+) +\[[^\]]+\] *(.*)")
 _PARAMETER = re.compile(r"(warmup ?iters|agg iters|iters|validation)[ :]+(\d+)", re.IGNORECASE)
 _VERSION = re.compile(r"\b(nccl|rccl)-tests:? version (\S+)(?:.*-library=(\d+))?", re.IGNORECASE)
@@ -71,11 +73,14 @@ _FIRST, _LAST = Sample._fields.index("size_bytes"), Sample._fields.index("cycle"
 
 
 class _Device(NamedTuple):
-    host: str
-    number: int
-    model: str
-    group: int
+    """A line of the list of devices, as printed; what it lacks is empty."""
+
+    rank: str
+    group: str
     pid: str
+    host: str
+    number: str
+    model: str
 
 
 @dataclass(slots=True)
@@ -108,6 +113,11 @@ class _Draft:
     @property
     def samples(self) -> Samples:
         return Samples(self.columns)
+
+    def list_devices(self, devices: dict[int, _Device]) -> None:
+        self.devices |= devices
+        if any(device.model.startswith("AMD") for device in devices.values()):
+            self.tool = "rccl-tests"
 
     def add(self, columns: table.Columns, printed: list[Printed]) -> None:
         """Adds the samples of rows; what only some rows have is null in the others."""
@@ -416,8 +426,6 @@ class _Stream:
             return
         if "NCCL INFO" in text:
             return
-        if start.startswith("Rank ") and self.device(number, text):  # most lines of a head
-            return
         for literal, method in _EVENTS:
             if literal in text and method(self, number, text):
                 return
@@ -440,18 +448,29 @@ class _Stream:
         found = _DEVICE.search(text)
         if not found:
             return False
-        rank, group, pid, host, number, model = found.groups()
-        device = _Device(host, int(number), model.strip(), int(group or 0), pid or "")
-        draft = self.holder(int(rank), device, line)
-        draft.devices[int(rank)] = device
-        if model.startswith("AMD"):
-            draft.tool = "rccl-tests"
+        device = _Device(*found.groups(""))
+        self.holder(device, line).list_devices({int(device.rank): device})
         return True
 
-    def holder(self, rank: int, device: _Device, line: int) -> _Draft:
+    def devices(self, lines: list[str], first: int, last: int) -> int:
+        """Reads the list of devices that begins at *first* at once, where it can only be that of the newest run."""
+        draft = self.open[-1] if self.open else None
+        if draft is None or draft.layout or draft.begun:
+            return 0
+        listed = list(takewhile(_is_device, islice(lines, first, last)))
+        block = "\n".join(listed)
+        found = list(map(_Device._make, _DEVICES.findall(block)))
+        devices = dict(zip((int(d.rank) for d in found), found, strict=True))
+        known = not devices.keys().isdisjoint(draft.devices)
+        if known or not len(listed) == len(found) == len(devices) or "NCCL INFO" in block:
+            return 0
+        draft.list_devices(devices)
+        return len(listed)
+
+    def holder(self, device: _Device, line: int) -> _Draft:
         """The run that lists this rank: the last one that has no other process for it."""
         for draft in reversed(self.open):
-            if draft.layout is None and not draft.begun and draft.devices.get(rank, device) == device:
+            if draft.layout is None and not draft.begun and draft.devices.get(int(device.rank), device) == device:
                 if draft is not self.open[-1]:
                     self.mix()
                 return draft
@@ -463,7 +482,7 @@ class _Stream:
         if not found or not self.open:
             return False
         draft = self.open[-1]
-        draft.devices[int(found[1])] = _Device("", int(found[2]), found[3].strip(), 0, "")
+        draft.devices[int(found[1])] = _Device(found[1], "", "", "", found[2], found[3])
         draft.tool = "nccl1-test"
         return True
 
@@ -637,9 +656,13 @@ def _read_plain(reader: _Reader, lines: list[str]) -> Line:
     """The same for the lines of one stream: its rows are read a table at a time."""
     stream, at, last = reader.stream(""), 0, len(lines) - 1
     while at < last:
-        if _ROW.match(lines[at]) and (done := stream.rows(lines, at, last)):
-            at += done
-        else:
+        done = 0
+        if _ROW.match(lines[at]):
+            done = stream.rows(lines, at, last)
+        elif _is_device(lines[at]):
+            done = stream.devices(lines, at, last)
+        at += done
+        if not done:
             stream.line(at + 1, lines[at])
             at += 1
     return Line(len(lines), "", lines[-1])
@@ -657,14 +680,15 @@ def _finish(draft: _Draft) -> tuple[Run, list[Note]]:
     operation = possible[0] if len(possible) == 1 else None
     average = draft.average if draft.average and arithmetic.is_finite(draft.average) else None
     devices = draft.devices.values()
-    hosts = tuple(dict.fromkeys(d.host for d in devices if d.host))
+    hosts = tuple(filter(None, dict.fromkeys(d.host for d in devices)))
+    models = dict.fromkeys(model.strip() for model in dict.fromkeys(d.model for d in devices))
     run = Run(
         tool=draft.tool, kind="collective", status=_status(draft), line=draft.line, samples=_with_cycles(draft.samples),
         operation=operation, operation_candidates=possible if operation is None else (),
         operation_evidence=operation_evidence if operation else None, program=draft.program,
         tool_version=draft.tool_version, library_version=draft.library, command=draft.command,
         ranks=ranks, ranks_evidence=evidence, nodes=_nodes(draft, ranks), hosts=hosts,
-        gpu_model=" + ".join(dict.fromkeys(d.model for d in devices if d.model)) or None,
+        gpu_model=" + ".join(filter(None, models)) or None,
         communicator_ranks=communicator, average_busbw_gbyte_s=float(average) if average else None,
         out_of_bounds=draft.out_of_bounds, iterations=draft.parameters.get("iters"),
         warmup_iterations=draft.parameters.get("warmupiters"), aggregated_iterations=draft.parameters.get("aggiters"),
@@ -685,8 +709,12 @@ def _status(draft: _Draft) -> str:
     return "complete" if draft.finished or (draft.tool == "nccl1-test" and not draft.torn) else "truncated"
 
 
+def _is_device(text: str) -> bool:
+    return text.lstrip("# \t").startswith("Rank ")
+
+
 def _groups(draft: _Draft) -> int:
-    return len({d.group for d in draft.devices.values()})
+    return len({d.group or "0" for d in draft.devices.values()})
 
 
 def _ranks(draft: _Draft) -> tuple[int | None, str | None]:
@@ -699,7 +727,7 @@ def _ranks(draft: _Draft) -> tuple[int | None, str | None]:
 
 def _communicator_ranks(draft: _Draft, ranks: int | None) -> int | None:
     """Ranks of one communicator where NCCL_TESTS_SPLIT made several of the same size."""
-    sizes = Counter(d.group for d in draft.devices.values())
+    sizes = Counter([d.group or "0" for d in draft.devices.values()])
     complete = len(draft.devices) == ranks and len(set(sizes.values())) == 1
     return next(iter(sizes.values())) if len(sizes) > 1 and complete else None
 
@@ -708,7 +736,7 @@ def _nodes(draft: _Draft, ranks: int | None) -> int | None:
     if not draft.devices:
         return 1 if draft.rows and draft.command and ranks and command.is_one_process(draft.command) else None
     hosts = {d.host for d in draft.devices.values()}
-    covered = len(hosts) * (max(d.number for d in draft.devices.values()) + 1)
+    covered = len(hosts) * (max(map(int, {d.number for d in draft.devices.values()})) + 1)
     return len(hosts) if ranks is not None and (len(draft.devices) == ranks or covered >= ranks) else None
 
 
@@ -734,7 +762,8 @@ def _operations(draft: _Draft, ranks: int | None) -> tuple[tuple[str, ...], str 
 def _with_cycles(samples: Samples) -> Samples:
     """Numbers the repeats that -N prints under one header. (Size 0 repeats without it, where requests are tiny.)"""
     sizes = samples.column("size_bytes")
-    if len(set(zip(sizes, samples.column("placement"), strict=True))) == len(sizes):
+    filled = [key for key in zip(sizes, samples.column("placement"), strict=True) if key[0]]
+    if len(set(filled)) == len(filled):
         return samples
     seen: Counter[tuple[Any, ...]] = Counter()
     cycles = []
