@@ -9,7 +9,7 @@ Note     anything a reader of the numbers must know
 Missing is ``None``, never 0. Every unit is in the name (see :mod:`rdmalab.units`).
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple, overload
@@ -82,8 +82,8 @@ class Samples(Sequence[Sample]):
 
     __slots__ = ("columns", "length")
 
-    def __init__(self, columns: Mapping[str, Sequence[Any]]) -> None:
-        self.columns = columns
+    def __init__(self, columns: dict[str, Any]) -> None:
+        self.columns: dict[str, Sequence[Any]] = columns
         self.length = len(next(iter(columns.values()), ()))
 
     @classmethod

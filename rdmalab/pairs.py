@@ -48,11 +48,14 @@ class Pairs:
 
     @property
     def slow_hosts(self) -> list[str]:
-        """Hosts whose median lies below those of the others by more than 3.5 robust deviations and 2 %."""
+        """Hosts whose median lies below the middle by more than 2 % and by more than 3.5 robust deviations, if any."""
         medians = [self.median_of(h) for h in self.hosts]
         middle = stats.median(medians)
+        level = stats.median([abs(m - middle) for m in medians]) == 0  # most hosts are equal: any step counts
         marks = stats.outliers(medians)
-        return [h for h, m, far in zip(self.hosts, medians, marks, strict=True) if far and m < 0.98 * middle]
+        return [
+            h for h, m, far in zip(self.hosts, medians, marks, strict=True) if m < 0.98 * middle and (far or level)
+        ]
 
     def slowest(self, count: int) -> list[tuple[tuple[str, str], float]]:
         """The slowest pairs, slowest first."""

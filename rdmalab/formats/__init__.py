@@ -19,14 +19,15 @@ import pkgutil
 import re
 from collections.abc import Callable
 from functools import cache, lru_cache
+from itertools import chain
 from types import ModuleType
 from typing import Protocol, cast
 
-from rdmalab.model import Log, Note, Parsed
+from rdmalab.model import Log, Note, Parsed, Reading, Run, Transport
 from rdmalab.sources import Text
 
 _FILLING = b"0123456789. \t"
-_SMALL = 256  # lines of an outline that is worth remembering
+_SMALL = 256  # lines of an outline that are worth remembering
 
 
 class Format(Protocol):
@@ -53,22 +54,25 @@ def detect(text: Text) -> list[Format]:
     """All formats whose signature stands anywhere in *text*, by name; reads the text once, in chunks."""
     found: list[Format] = []
     for _, chunk in text.chunks():
-        outline = frozenset(chunk.translate(None, _FILLING).split(b"\n"))
-        likely = _likely(outline) if len(outline) < _SMALL else _likely.__wrapped__(outline)
-        found += [form for form in likely if form not in found and form.SIGNATURE.search(chunk)]
+        outline = set(chunk.translate(None, _FILLING).split(b"\n"))
+        if len(outline) < _SMALL:
+            likely = set(chain.from_iterable(map(_likely, outline)))
+        else:  # lines that hardly come again
+            likely = set(_likely.__wrapped__(b"\n".join(outline)))
+        found += [form for form in likely.difference(found) if form.SIGNATURE.search(chunk)]
     return sorted(found, key=lambda f: f.NAME)
 
 
-@lru_cache(maxsize=1024)
-def _likely(outline: frozenset[bytes]) -> list[Format]:
+@lru_cache(maxsize=4096)
+def _likely(outline: bytes) -> tuple[Format, ...]:
     """
-    The formats whose hints stand in a text, or that have none.
+    The formats whose hints stand in some lines, and those that have none.
 
     Args:
-        outline: The lines of the text without numbers and blanks: a dozen in most logs, the same in many logs.
+        outline: Lines without numbers and blanks. A log has a dozen of them, mostly those of the log before.
     """
-    text = b"\n".join((*outline, b""))
-    return [f for f, hints in _hints() if any(hint in text for hint in hints)]
+    outline += b"\n"
+    return tuple(f for f, hints in _hints() if any(hint in outline for hint in hints))
 
 
 @cache
@@ -79,7 +83,11 @@ def _hints() -> list[tuple[Format, list[bytes]]]:
 
 def read(text: Text) -> Log:
     """Reads one text with every format that claims it. A format that finds nothing in it does not count as one."""
-    formats, runs, readings, notes, transport = [], [], [], [], None
+    formats: list[str] = []
+    runs: list[Run] = []
+    readings: list[Reading] = []
+    notes: list[Note] = []
+    transport: Transport | None = None
     for form in detect(text):
         try:
             parsed = form.parse(text)

@@ -2,10 +2,11 @@
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import repeat
 from typing import Any, NamedTuple
 
-from rdmalab.model import Note, Sample
+from rdmalab.model import Note, Sample, Samples
 from rdmalab.units import gbit_s
 
 OPERATIONS = ("write", "read", "send", "atomic")
@@ -16,6 +17,7 @@ _TITLE = re.compile(
 )
 _LINK_LAYERS = {"IB": "InfiniBand", "Ethernet": "Ethernet"}
 _TRANSPORTS = {"IB": "IB", "IW": "iWARP", "Unknown": "unknown"}
+_COUNTS = ("size_bytes", "iterations")
 UNITS = ("MB/sec", "MiB/sec", "Gb/sec")  # the first two are the same
 _TO_GBIT_S = {unit: gbit_s(1.0, unit) for unit in UNITS}
 _NONE_FITS = "none"
@@ -214,6 +216,43 @@ def bandwidth_sample(
         bw_peak_gbit_s=peak * factor if peak and factor else None,
         bw_avg_gbit_s=average * factor if factor else None,
     )  # fmt: skip
+
+
+def table(lines: Sequence[int], columns: Mapping[str, Sequence[str]], unit: str, kind: str) -> Samples | None:
+    """
+    Rows of a table at once, column by column, where nothing is to be remarked on any of them.
+
+    Args:
+        columns: Printed numbers by name, as :func:`bandwidth_sample` and :func:`latency_sample` take them.
+
+    Returns:
+        None where a row needs one of those: a number is missing or zero, or contradicts the others.
+    """
+    counts: dict[str, Sequence[Any]] = {n: list(map(int, columns[n])) for n in _COUNTS if n in columns}
+    values: dict[str, Sequence[Any]] = {n: list(map(float, c)) for n, c in columns.items() if n not in _COUNTS}
+    if any(v >= 2**63 for column in counts.values() for v in column):
+        return None
+    if any(not 0 <= v < math.inf for column in values.values() for v in column):
+        return None
+    average = "lat_avg_us" if "lat_avg_us" in columns else "lat_typical_us"
+    if not all(
+        all(values.get(name, ())) for name in (("peak", "average", "rate") if kind != "latency" else (average,))
+    ):
+        return None
+    found = {"line": lines, **counts}
+    if kind == "latency":
+        few = "lat_p999_us" in columns and any(v <= 1000 for v in counts.get("iterations", ()))
+        return None if few else Samples(found | values)
+    checked = (counts.get("size_bytes", ()), values["average"], values.get("rate", ()))
+    if not all(map(_agrees, *checked, repeat(unit))) or not all(checked[0]):
+        return None
+    factor = _TO_GBIT_S[unit]
+    names = {"rate": "msg_rate_mpps", "cpu": "cpu_util_pct"}
+    found |= {field: values[name] for name, field in names.items() if name in values}
+    names = {"peak": "bw_peak_gbit_s", "average": "bw_avg_gbit_s"}
+    return Samples(
+        found | {field: [v * factor for v in values[name]] for name, field in names.items() if name in values}
+    )
 
 
 def _proved_unit(

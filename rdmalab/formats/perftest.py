@@ -8,12 +8,12 @@ Texts as in linux-rdma/perftest: src/perftest_parameters.h (tables), src/perftes
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from rdmalab.formats._lines import Line, unprefixed
+from rdmalab.formats._lines import Line, plain_lines, unprefixed
 from rdmalab.formats._perftest import (
     OPERATIONS,
     UNITS,
@@ -25,9 +25,10 @@ from rdmalab.formats._perftest import (
     latency_sample,
     program_of,
     side_by_depth,
+    table,
     title_of,
 )
-from rdmalab.model import Note, Parsed, Run, Sample
+from rdmalab.model import Note, Parsed, Run, Sample, Samples
 from rdmalab.sources import Text
 
 NAME = "perftest"
@@ -121,19 +122,42 @@ _ROW_LIKE = re.compile(r"[0-9]+\s+[0-9]+(?:\s+-?[0-9]+\.[0-9]+){2}")
 _SWITCHES = frozenset("abeghCFHNOPRUVzZ")  # short options of perftest that take no value
 
 
+# Without one of these nothing is to be mended: a wrapped rule, a warning inside a line.
+_MENDED = (b"-\n-", b"Correlation", b"Conflicting")
+
+
 def parse(text: Text) -> Parsed:
     """Reads all tests of a log; every stream of a launcher is read by itself."""
     readers: dict[str, _Reader] = {}
-    for number, tag, line in _mended(unprefixed(text, _ANCHOR)):
-        reader = readers.get(tag)
-        if reader is None:
-            reader = readers[tag] = _Reader(tag)
-        reader.take(number, line)
+    lines = plain_lines(text, _ANCHOR)
+    if lines and text.held and not any(sign in text.held for sign in _MENDED):
+        readers[""] = _Reader("")
+        _read_plain(readers[""], lines)
+    else:
+        _read_marked(readers, _mended(unprefixed(text, _ANCHOR)))
     for reader in readers.values():
         reader.end()
     runs = sorted((r for reader in readers.values() for r in reader.runs), key=lambda r: r.line or 0)
     notes = sorted((n for reader in readers.values() for n in reader.notes), key=lambda n: n.line or 0)
     return Parsed(runs=tuple(runs), notes=tuple(notes))
+
+
+def _read_marked(readers: "dict[str, _Reader]", lines: Iterable[Line]) -> None:
+    for number, tag, line in lines:
+        reader = readers.get(tag)
+        if reader is None:
+            reader = readers[tag] = _Reader(tag)
+        reader.take(number, line)
+
+
+def _read_plain(reader: "_Reader", lines: list[str]) -> None:
+    """The lines of one stream of which none is to be mended: rows are read a table at a time."""
+    at = 0
+    while at < len(lines):
+        done = reader.take_rows(lines, at)
+        if not done:
+            reader.take(at + 1, lines[at])
+        at += done or 1
 
 
 def _mended(lines: Iterable[Line]) -> Iterator[Line]:
@@ -224,8 +248,16 @@ class _Process:
     facts: dict[str, str] = field(default_factory=dict)
     ends: dict[str, list[str]] = field(default_factory=lambda: {"local": [], "remote": []})  # an address a queue pair
     rule_after_ends: bool = False
-    samples: list[Sample] = field(default_factory=list)
+    samples: Sequence[Sample] = ()
     rows: dict[int | None, int] = field(default_factory=dict)  # by size, on a shared terminal
+
+    def add(self, sample: Sample) -> None:
+        if not isinstance(self.samples, list):
+            self.samples = list(self.samples)
+        self.samples.append(sample)
+
+    def add_table(self, samples: Samples) -> None:
+        self.samples = [*self.samples, *samples] if self.samples else samples
 
 
 @dataclass(slots=True)
@@ -322,6 +354,29 @@ class _Reader:
             self.before.waiting = number
         elif not (test and not test.headers and ":" in bare and _banner(test, bare)):
             self._other(number, bare)
+
+    def take_rows(self, lines: list[str], first: int) -> int:
+        """Reads the rows that stand from *first* on at once, where they can only be those of one program. How many?"""
+        test = self.test
+        if test is None or test.layout is None or test.shared or not test.before.calibrated:
+            return 0
+        layout, rows = test.layout, []
+        for at in range(first, len(lines)):
+            row = layout.row.match(lines[at])
+            if not row or row.end() < len(lines[at]):
+                break
+            rows.append(row.groups())
+        if len(rows) < 2:
+            return 0
+        columns = dict(zip(layout.row.groupindex, zip(*rows, strict=True), strict=True))
+        samples = table(range(first + 1, first + 1 + len(rows)), columns, layout.unit, layout.kind)
+        if samples is None:
+            for at in range(first, first + len(rows)):
+                self.take(at + 1, lines[at])
+        else:
+            test.attempts += len(rows)
+            test.newest.add_table(samples)
+        return len(rows)
 
     def end(self) -> None:
         """The stream is at its end."""
@@ -567,7 +622,7 @@ def _row(test: _Test, layout: _Layout, number: int, found: re.Match[str]) -> Non
             size = sample.size_bytes
             process = min(test.processes, key=lambda p: p.rows.get(size, 0))
             process.rows[size] = process.rows.get(size, 0) + 1
-        process.samples.append(sample)
+        process.add(sample)
 
 
 def _share(test: _Test) -> None:
@@ -667,21 +722,21 @@ def _status(test: _Test, index: int, side: str | None) -> str:
     return "truncated" if last and "torn_row" in test.before.remarks and not closed else "no_data"
 
 
-def _samples(test: _Test, process: _Process) -> tuple[Sample, ...]:
+def _samples(test: _Test, process: _Process) -> Sequence[Sample]:
     """The rows of a process, without what the whole test shows not to be measured."""
-    samples, remarks = process.samples, test.before.remarks
+    samples, remarks = Samples.of(process.samples), test.before.remarks
     if test.kind == "latency" and (test.cycles or any(map(_CYCLES.search, test.before.commands))):
         remarks.add("cycles", samples[0].line if samples else process.line)
         return tuple(Sample(s.line, s.size_bytes, iterations=s.iterations, tps=s.tps) for s in samples)
-    idle = [s for s in samples if s.cpu_util_pct == 0]
-    if idle and _endless(test, samples):
-        for sample in idle:
-            remarks.add("cpu_not_measured", sample.line)
-        return tuple(s._replace(cpu_util_pct=s.cpu_util_pct or None) for s in samples)
-    return tuple(samples)
+    cpu = samples.column("cpu_util_pct")
+    if 0 in cpu and _endless(test, samples):
+        for line in (line for line, used in zip(samples.column("line"), cpu, strict=True) if used == 0):
+            remarks.add("cpu_not_measured", line)
+        return Samples(samples.columns | {"cpu_util_pct": [used or None for used in cpu]})
+    return samples
 
 
-def _endless(test: _Test, samples: list[Sample]) -> bool:
+def _endless(test: _Test, samples: Sequence[Sample]) -> bool:
     """Whether --run_infinitely was given: rows of one size again and again, an end by hand or none."""
     repeats = len({s.size_bytes for s in samples}) < len(samples)
     return repeats or not test.rules or "stopped" in test.before.remarks or "--run_inf" in (test.before.command or "")
