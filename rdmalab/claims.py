@@ -19,6 +19,7 @@ from typing import Any, NoReturn
 from rdmalab import limits
 from rdmalab.errors import UsageError, did_you_mean
 from rdmalab.expression import ExpressionError, Value, evaluate, names
+from rdmalab.model import COLLECTIVES
 from rdmalab.units import parse_size
 
 SCHEMA = "rdmalab.claims/1"
@@ -74,6 +75,9 @@ _CLAIM: dict[str, Any] = {
 _DOCUMENT: dict[str, Any] = {
     "schema": (SCHEMA,), "source": _TEXTS | {"read_on": (str, datetime.date)}, "claim": list,
 }  # fmt: skip
+
+
+_UNSETTLED = "what the text says settles it neither way: a log is needed"
 
 
 class ClaimsError(UsageError):
@@ -152,10 +156,6 @@ class Document:
     source: Mapping[str, Any]
     claims: tuple[Claim, ...]
 
-    def of(self, id: str) -> Claim:  # noqa: A002
-        """The claim of this id."""
-        return next(c for c in self.claims if c.id == id)
-
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
@@ -208,7 +208,7 @@ class Judgement:
             "formula": stated or (by.formula if by else None) or None,
             "computed": claim.computed if claim.formula else own.computed if own else by.computed if by else None,
             "text": claim.text, "stated": claim.printed, "unit": claim.unit or None, "line": claim.line,
-            "decided_by": by.check if by else None, "because": by.result if by else "no check settles it",
+            "decided_by": by.check if by else None, "because": by.result if by else _UNSETTLED,
             "missing": [f.missing for f in self.findings if f.missing],
             "checks": [{k: v for k, v in vars(f).items() if v not in (None, "")} for f in self.findings],
             "evidence": dict(self.evidence), "audit": {k: str(v) for k, v in claim.audit.items()} or None,
@@ -432,8 +432,8 @@ def _call(text: str, depth: int) -> Call | str:
             options[key.strip()] = word.strip()
         else:
             args.append(_call(part, depth + 1))
-    if "op" in options and options["op"] not in limits._WITHIN:
-        raise ValueError(f"unknown op '{options['op']}'.{did_you_mean(options['op'], limits._WITHIN)}")
+    if "op" in options and options["op"] not in COLLECTIVES:
+        raise ValueError(f"unknown op '{options['op']}'.{did_you_mean(options['op'], COLLECTIVES)}")
     return Call(name=head[1], args=tuple(args), options=options)
 
 
@@ -612,59 +612,74 @@ def check_collective(claim: Claim, book: Book) -> Iterator[Finding]:
         return
     factor = _bus_factor(claim) if claim.metric.name == "algbw" or claim.stated("bandwidth") == "algbw" else 1.0
     value, scale = mine[0] * factor, _GBYTE_S[claim.unit]
-    if claim.stated("bandwidth") == "logical" or not math.isfinite(value):
-        yield _open("C4", "logical bandwidth has no bound", "bandwidth")
+    if claim.stated("bandwidth") in ("logical", "wire") or not math.isfinite(value):
+        yield _open("C4", "bandwidth that is not busbw or algbw has no bound here", "bandwidth")
         return
     yield _bounded(claim, value, claim.slack * scale * factor, plain, reduced, f"busbw, one direction, {claim.unit}")
 
 
 def check_link(claim: Claim, book: Book) -> Iterator[Finding]:
-    """C4: the payload rate of the ports, and of the slot that the GPUs of this host have for them."""
-    mine = claim.scaled(_GBYTE_S)
+    """C4: the payload rate of the ports, in the looser direction where none is stated."""
+    mine, system, fabric = claim.scaled(_GBYTE_S), claim.system, claim.fabric
     if not claim.metric or claim.metric.name != "bw" or mine is None or not math.isfinite(mine[0]):
         return
-    if claim.fabric.get("family") in _SCALE_UP:
+    if fabric.get("family") in _SCALE_UP or "of" in claim.metric.options:
         return
-    scale, fabric = _GBYTE_S[claim.unit], claim.fabric
-    slot = claim.system.get("pcie") or (_extra(claim.system.get("gpu", "")) or {}).get("pcie")
-    lanes = re.fullmatch(r"(Gen\d) x(\d+)", slot or "")
-    if lanes and (cap := limits.link_rate_gbit_s("pcie", lanes[1], int(lanes[2]))):
-        over = mine[0] - claim.slack * scale > cap / 8 * 1.002
-        yield Finding(
-            check="C4", formula=f"{slot}: {cap:.6g} Gb/s", computed=cap / 8 / scale, inputs={"pcie": slot},
-            source="torvalds/linux:drivers/pci/pci.h (PCIE_SPEED2MBS_ENC)", verdict=IMPLAUSIBLE if over else None,
-            result=f"one slot of the host carries {cap:.4g} Gb/s, a second is not stated" if over else "within a slot",
-        )  # fmt: skip
+    ports = system.get("nic_ports")
     limit = limits.point_to_point_limit(
-        _family(claim), fabric.get("rate_gbps"), fabric.get("mtu"), ports=claim.system.get("nic_ports", 1),
+        _family(claim), fabric.get("rate_gbps"), fabric.get("mtu"), ports=ports or 1,
         bidirectional=claim.stated("direction") != "one",
     )  # fmt: skip
     if limit.gbyte_s is None:
-        yield _open("C4", "no bound: state rate_gbps", "rate_gbps")
-    else:
-        yield _bounded(claim, mine[0], claim.slack * scale, limit, limit, "payload rate, the looser direction")
+        word = _MISSING.get(limit.missing or "", limit.missing or "")
+        yield _open("C4", f"no bound: state {word}", word)
+        return
+    found = _bounded(claim, mine[0], claim.slack * _GBYTE_S[claim.unit], limit, limit, "payload rate of the ports")
+    yield found if ports or not found.verdict else _open("C4", "above one port: state nic_ports", "nic_ports")
+
+
+def check_slot(claim: Claim, book: Book) -> Iterator[Finding]:
+    """C4: the slot that the host has for its NIC; how many slots there are is seldom stated, so it forbids nothing."""
+    mine = claim.scaled(_GBYTE_S)
+    slot = claim.system.get("pcie") or (_extra(claim.system.get("gpu", "")) or {}).get("pcie")
+    lanes = re.fullmatch(r"(Gen\d) x(\d+)", slot or "")
+    if not claim.metric or claim.metric.name != "bw" or mine is None or not lanes or not math.isfinite(mine[0]):
+        return
+    cap = limits.link_rate_gbit_s("pcie", lanes[1], int(lanes[2]))
+    scale = _GBYTE_S[claim.unit]
+    if cap is not None and mine[0] - claim.slack * scale > cap / 8 * 1.002:
+        yield Finding(
+            check="C4", formula=f"{slot}: {cap:.6g} Gb/s", computed=cap / 8 / scale, inputs={"pcie": slot},
+            source="torvalds/linux:drivers/pci/pci.h (PCIE_SPEED2MBS_ENC)", verdict=IMPLAUSIBLE,
+            reading="one slot per host", result=f"one slot carries {cap:.4g} Gb/s, a second is not stated",
+        )  # fmt: skip
 
 
 def check_floor(claim: Claim, book: Book) -> Iterator[Finding]:
     """C4 and C5: no latency below one traversal of an adapter; a message within what public tests accept."""
-    mine, family = claim.scaled(_TIME_US), claim.fabric.get("family")
+    mine, family, scope = claim.scaled(_TIME_US), claim.fabric.get("family"), claim.stated("scope")
     if not claim.metric or claim.metric.name != "latency" or mine is None or family in _SCALE_UP:
         return
-    most, floor = mine[1], 0.5 * (2 if claim.stated("latency") == "round-trip" else 1)
-    if most + claim.slack * _TIME_US[claim.unit] < floor * 0.998:
+    if "of" in claim.metric.options and scope in (None, "message"):
+        return  # of a part: a switch, a length of fibre
+    floor = 0.5 * (2 if claim.stated("latency") == "round-trip" else 1)
+    if mine[1] + claim.slack * _TIME_US[claim.unit] < floor * 0.998:
+        if family is None:
+            yield _open("C4", f"below {floor:g} us: state family", "family")
+            return
         yield Finding(
             check="C4", formula=f"{floor:g} us", computed=floor, verdict=IMPOSSIBLE, flag="V", source=_ADAPTER,
             reading="one way or round trip", result=f"below one traversal of the best adapter, {floor:g} us",
         )  # fmt: skip
-    elif claim.stated("scope") == "message":
+    elif scope == "message":
         yield _message_band(claim, mine, floor)
-    elif claim.stated("scope") == "collective":
+    elif scope == "collective":
         yield from _collective_latency(claim, mine)
 
 
 def check_power(claim: Claim, book: Book) -> Iterator[Finding]:
     """C4: the supplies of a host carry at least its GPUs at their rated power."""
-    if not claim.metric or claim.metric.name != "power" or claim.unit != "W" or claim.high is None:
+    if not claim.metric or claim.metric != Call(name="power") or claim.unit != "W" or claim.high is None:
         return
     gpu, count = _extra(claim.system.get("gpu", "")), claim.system.get("gpus_per_domain")
     if not gpu or not count or not gpu["tdp_w"]:
@@ -688,6 +703,8 @@ def check_band(claim: Claim, book: Book) -> Iterator[Finding]:
         return
     if claim.system.get("domains", 1) < 2 or _size(size) < 2**30 or not math.isfinite(mine[1]):
         return
+    if claim.metric.options.get("op") not in _RINGS or claim.fabric.get("family") in ("tcp", "iwarp", *_SCALE_UP):
+        return  # the public runs are of these operations over RDMA
     line = rate * ports / 8
     share = mine[1] / line
     yield Finding(
@@ -710,7 +727,8 @@ def check_domain_band(claim: Claim, book: Book) -> Iterator[Finding]:
     most = 1.2 if up.nvls_possible else 0.9  # public runs: 0.93 to 1.07 with NVLS, 0.76 to 0.82 without
     share = mine[0] / up.gbyte_s
     yield Finding(
-        check="C5", formula=f"{mine[0]:g} / {up.gbyte_s:g} * 100", computed=share * 100, flag="V", source=_PUBLIC_RUNS,
+        check="C5", formula=f"{mine[0]:g} / {up.gbyte_s:g} * 100", computed=share * 100, flag="V",
+        source=_PUBLIC_RUNS,
         verdict=IMPLAUSIBLE if share > most else None, reading="busbw against the scale-up rate of a GPU",
         result=f"{share * 100:.1f} % of {up.gbyte_s:g} GB/s" + (", above public runs" if share > most else ""),
     )  # fmt: skip
@@ -767,14 +785,15 @@ def check_price(claim: Claim, book: Book) -> Iterator[Finding]:
 
 
 CHECKS: tuple[Callable[[Claim, Book], Iterator[Finding]], ...] = (
-    check_fact, check_scope, check_request, check_derive, check_alike, check_collective, check_link, check_floor,
-    check_power, check_band, check_domain_band, check_speedup, check_rule, check_price,
+    check_fact, check_scope, check_request, check_derive, check_alike, check_collective, check_link, check_slot,
+    check_floor, check_power, check_band, check_domain_band, check_speedup, check_rule, check_price,
 )  # fmt: skip
 
 
 # Facts and comparisons --------------------------------------------------------------------------------------------
 
 _ADAPTER = "stas00/ml-engineering:network/README.md (0.5 us, the best adapter published)"
+_RINGS = ("all_reduce", "all_gather", "reduce_scatter")
 _PUBLIC_RUNS = "stas00/ml-engineering:network/README.md; aws-samples/awsome-distributed-training (nccl-tests)"
 _ACCEPTED = "Mellanox/ngc_multinode_perf:common.sh (accepted: 2.5 us write and send)"
 # Message latency in us, one way, that public tests of a fabric reach or accept.
@@ -893,21 +912,22 @@ def _factors(claim: Claim) -> dict[str, float]:
 def _bounded(
     claim: Claim, value: float, slack: float, plain: limits.Limit, reduced: limits.Limit, reading: str
 ) -> Finding:
-    """Above every bound with a margin: impossible; above the one without reduction in switches: implausible."""
-    low, bounds = value - slack, (plain.gbyte_s or 0.0, reduced.gbyte_s or 0.0)
-    gpu = _gpu(claim.system.get("gpu", ""))
+    """Above every bound: impossible, unless it is the line rate in bits; above the one without SHARP: implausible."""
+    least, most = sorted((plain.gbyte_s or 0.0, reduced.gbyte_s or 0.0))
+    gpu, low = _gpu(claim.system.get("gpu", "")), value - slack
     certain = gpu is None or gpu["confidence"] in ("V", "D")
-    over = low > max(bounds) * 1.002
-    verdict = (
-        (IMPOSSIBLE if certain else IMPLAUSIBLE) if over else IMPLAUSIBLE if low > min(bounds) * 1.002 else CONSISTENT
-    )
-    scale = _GBYTE_S[claim.unit]
-    shown = (reduced if over else plain).gbyte_s or 0.0
+    line = claim.fabric.get("rate_gbps", 0) / 8 * claim.system.get("nic_ports", 1)
+    verdict = (IMPOSSIBLE if certain else IMPLAUSIBLE) if low > most * 1.002 else IMPLAUSIBLE
+    if low <= least * 1.002:
+        verdict = ""
+    elif line and abs(value / 8 / line - 1) <= 0.03:
+        verdict, reading = CONFUSED, "bits for bytes"
+    used, scale = (reduced if low > most * 1.002 else plain), _GBYTE_S[claim.unit]
+    bound = (used.gbyte_s or 0.0) / scale
     return Finding(
-        check="C4", formula=(reduced if over else plain).formula, computed=shown / scale, inputs=plain.inputs,
-        source=plain.source, flag="V" if certain else "R", reading=reading,
-        verdict=None if verdict == CONSISTENT else verdict,
-        result=f"{'above' if low > min(bounds) * 1.002 else 'within'} the bound of {shown / scale:.6g} {claim.unit}",
+        check="C4", formula=used.formula, computed=bound, inputs=used.inputs, source=used.source,
+        flag="V" if certain else "R", reading=reading, verdict=verdict or None,
+        result=f"{'above' if verdict else 'within'} the bound of {bound:.6g} {claim.unit}",
     )  # fmt: skip
 
 
@@ -945,8 +965,8 @@ def _message_band(claim: Claim, mine: tuple[float, float], floor: float) -> Find
     verdict = IMPLAUSIBLE if most < low * 0.98 else OPEN if least > high * 1.02 else CONSISTENT
     said = {IMPLAUSIBLE: "faster than", OPEN: "slower than", CONSISTENT: "as in"}[verdict]
     return Finding(
-        check="C5", formula=f"{low:g} to {high:g} us", inputs={claim.id: claim.printed}, source=source, flag="V", verdict=verdict,
-        reading="one message, " + (claim.stated("latency") or "one-way"),
+        check="C5", formula=f"{low:g} to {high:g} us", inputs={claim.id: claim.printed}, source=source, flag="V",
+        verdict=verdict, reading="one message, " + (claim.stated("latency") or "one-way"),
         result=f"{said} public tests, {low:g} to {high:g} us",
     )  # fmt: skip
 

@@ -238,6 +238,70 @@ def test_the_bound_across_domains_counts_shared_traffic(tmp_path: Path) -> None:
     assert _verdicts(tmp_path, unknown)["across"] == "physically impossible"
 
 
+LINK = """
+[[claim]]
+id = "link"
+kind = "measured"
+text = "one port carries 50 GB/s"
+fabric = { family = "infiniband", rate_gbps = 400 }
+metric = "bw(verb=write)"
+value = 50
+unit = "GB/s"
+convention = { direction = "one" }
+"""
+
+
+def test_a_port_carries_its_payload_rate(tmp_path: Path) -> None:
+    """Above all readings is impossible; the line rate in bits is a slip of the unit; unknown ports are asked for."""
+    known = LINK + "system = { nic_ports = 1 }\n"
+    assert _verdicts(tmp_path, known.replace("= 50", "= 48"))["link"] == "unverifiable without a log"
+    assert _verdicts(tmp_path, known.replace("= 50", "= 60"))["link"] == "physically impossible"
+    assert _verdicts(tmp_path, known.replace("= 50", "= 400"))["link"] == "unit-confused"
+    assert (
+        _verdicts(tmp_path, known.replace("= 50", "= 60").replace('"one"', '"unstated"'))["link"]
+        != "physically impossible"
+    )
+    (judgement,) = audit(_read(tmp_path, LINK.replace("= 50", "= 60")))
+    assert (judgement.verdict, judgement.row()["missing"]) == ("unverifiable without a log", ["nic_ports"])
+
+
+def test_public_runs_inside_a_domain(tmp_path: Path) -> None:
+    """Below the bound but above what anybody measured is implausible."""
+    assert _verdicts(tmp_path, IMPOSSIBLE.replace("600", "290"))["scale-up"] == "implausible"
+    assert _verdicts(tmp_path, IMPOSSIBLE.replace("600", "232"))["scale-up"] == "unverifiable without a log"
+    hopper = IMPOSSIBLE.replace("A100-SXM4-80G", "H100-SXM5-80G")
+    assert _verdicts(tmp_path, hopper.replace("600", "480"))["scale-up"] == "unverifiable without a log"
+    assert _verdicts(tmp_path, hopper.replace("600", "720"))["scale-up"] == "physically impossible"
+    assert _verdicts(tmp_path, IMPOSSIBLE.replace("A100-SXM4-80G", "Z9"))["scale-up"] == "unverifiable without a log"
+
+
+@pytest.mark.parametrize(
+    ("fabric", "metric", "value", "verdict"),
+    [
+        ('family = "infiniband"', "latency()", "0.3", "physically impossible"),
+        ("", "latency()", "0.3", "unverifiable without a log"),
+        ('family = "infiniband"', "latency(of=switch)", "0.3", "unverifiable without a log"),
+        ('family = "nvlink"', "latency()", "0.3", "unverifiable without a log"),
+        ('family = "infiniband"', "latency()", "1.2", "consistent"),
+        ('family = "infiniband"', "latency()", "9", "unverifiable without a log"),
+        ('family = "tcp"', "latency()", "0.8", "implausible"),
+    ],
+)
+def test_a_message_crosses_an_adapter(tmp_path: Path, fabric: str, metric: str, value: str, verdict: str) -> None:
+    """Below one traversal is impossible on a network that is named, and only there."""
+    text = '[[claim]]\nid = "m"\nkind = "measured"\ntext = "t"\nunit = "us"\nconvention = { scope = "message" }\n'
+    text += f'fabric = {{ {fabric} }}\nmetric = "{metric}"\nvalue = {value}\n'
+    assert _verdicts(tmp_path, text)["m"] == verdict
+
+
+def test_a_quote_is_given_per_gpu_hour() -> None:
+    """A price by the month is shown by the GPU hour, and settles nothing by itself."""
+    row = next(j.row() for _, j in _shipped() if j.claim.unit == "CNY/node-month" and not j.claim.derive)
+    check = next(c for c in row["checks"] if c["check"] == "C8")
+    assert row["verdict"] == "unverifiable without a log"
+    assert check["computed"] == pytest.approx(80000 / 8 / 730)
+
+
 def test_readings_are_named(tmp_path: Path) -> None:
     """A number that fits in another reading only is told apart from a wrong one, with the reading."""
     (judgement,) = audit(_read(tmp_path, RATIO))

@@ -44,7 +44,8 @@ def test_names_are_numbers_or_ranges() -> None:
         ("(1", "ends too early"), ("1)", "unexpected"), ("max(", "ends too early"), ("log2(1, 2)", "one number"),
         ("1 / 0", "divides by zero"), ("log2(0)", "no finite value"), ("(-8) ** 0.5", "no finite value"),
         ("9**9**9**9", "no finite value"), ("1e999", "no finite value"), ("0 ** -1", "no finite value"),
-        ("ceil(1e308 * 10)", "no finite value"), ("min", "ends too early"), ("min + 1", "expected"), ("1 // 2", "unexpected"),
+        ("ceil(1e308 * 10)", "no finite value"), ("min", "ends too early"), ("min + 1", "expected"),
+        ("1 // 2", "unexpected"),
     ],
 )  # fmt: skip
 def test_what_is_no_arithmetic_is_refused(text: str, complaint: str) -> None:

@@ -79,7 +79,9 @@ def unprefixed(text: Text, anchor: re.Pattern[str]) -> Iterator[Line]:
 def plain_lines(text: Text, anchor: re.Pattern[str]) -> list[str] | None:
     """All lines of *text* where it is held in memory and :func:`unprefixed` would change none of them, else None."""
     content = _clean_already(text)
-    return _lines_of(content) if content is not None and not any(_leads_in(content, anchor)) else None
+    if content is None or any(not _is_blank(lead) for lead in _leads_in(content, anchor)):
+        return None
+    return _lines_of(content)
 
 
 def _clean_already(text: Text) -> str | None:
@@ -119,9 +121,9 @@ def _prefix_pattern(text: Text, anchor: re.Pattern[str]) -> re.Pattern[str] | No
     shapes: list[str] = []
     unknown: set[str] = set()
     for lead in _leads(text, anchor):
-        lead = _COMMENT.sub("", lead)
-        if not lead.strip():
+        if _is_blank(lead):
             continue
+        lead = _COMMENT.sub("", lead)
         shape, known = _shape(lead)
         # Words that stand before an anchor once are text that another process wrote there, not a prefix.
         if not known and shape not in unknown:
@@ -131,6 +133,11 @@ def _prefix_pattern(text: Text, anchor: re.Pattern[str]) -> re.Pattern[str] | No
             if len(shapes) >= 8:
                 break
     return re.compile("|".join(f"(?:{s})" for s in sorted(shapes, key=len, reverse=True))) if shapes else None
+
+
+def _is_blank(lead: str) -> bool:
+    """Whether a line only begins with blanks or as a comment: that is the tool's own."""
+    return not _COMMENT.sub("", lead).strip()
 
 
 def _leads(text: Text, anchor: re.Pattern[str]) -> Iterator[str]:
