@@ -25,6 +25,7 @@ from rdmalab.units import parse_size
 SCHEMA = "rdmalab.claims/1"
 MOST_BYTES = 1_000_000
 MOST_DEPTH = 100
+MOST_DOTS = 20  # of one key; tomllib takes time in the square of them
 VERDICTS = (
     "physically impossible", "arithmetically wrong", "contradicted by spec", "unit-confused", "implausible",
     "misleading", "unverifiable without a log", "consistent",
@@ -232,7 +233,10 @@ def load(path: str | Path) -> Document:
         if len(raw) > MOST_BYTES:
             raise ClaimsError(f"{path}: larger than 1 MB, split it into one file per source")
         text = raw.decode("utf-8-sig")
-        document = tomllib.loads(text)
+        for number, line in enumerate(text.replace(" ", "").replace("\t", "").split("\n"), 1):
+            if any(word.count(".") > MOST_DOTS for word in re.findall(r"[\w.\"'-]+", line)):
+                raise ClaimsError(f"{path}:{number}: a key of more than {MOST_DOTS} parts")
+        return _Reader(path, text).document(tomllib.loads(text))
     except OSError as error:
         raise ClaimsError(f"{path}: {str(error.strerror).lower()}") from None
     except UnicodeDecodeError as error:
@@ -243,7 +247,6 @@ def load(path: str | Path) -> Document:
         where = re.search(r"at line (\d+)", str(error))
         what = str(error) if isinstance(error, tomllib.TOMLDecodeError) else "a number has too many digits"
         raise ClaimsError(f"{path}{f':{where[1]}' if where else ''}: not valid TOML: {what}") from None
-    return _Reader(path, text).document(document)
 
 
 class _Reader:

@@ -215,6 +215,27 @@ def parse(paths: tuple[str, ...], as_json: bool) -> None:
 
 
 @main.command()
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a line per claim.")
+def claims(files: tuple[str, ...], as_json: bool) -> None:
+    """Hold the claims of a vendor against arithmetic, each other, physics and facts; no store is needed."""
+    from rdmalab.claims import VERDICTS, audit, load
+
+    judged = [judgement for document in [load(file) for file in files] for judgement in audit(document)]
+    for judgement in judged:
+        row = judgement.row()
+        if as_json:
+            click.echo(json.dumps(row, ensure_ascii=False, default=str))
+        else:
+            stated = f"{row['stated']} {row['unit'] or ''}".strip()
+            click.echo(f"{row['id']:<10} {row['verdict']:<26} {stated:<30} {row['because']} [{row['reading']}]")
+    if not as_json:
+        counts = Counter(judgement.verdict for judgement in judged)
+        click.echo(f"{len(judged)} claims: " + ", ".join(f"{counts[v]} {v}" for v in VERDICTS if counts[v]))
+    sys.exit(any(judgement.bad for judgement in judged))
+
+
+@main.command()
 def formats() -> None:
     """List the log formats that can be read, each with a line of it."""
     from rdmalab.formats import known

@@ -268,13 +268,13 @@ def commit(
 
 def _add_logs(writer: Writer, parts: list[Part], log_ids: set[str]) -> set[str]:
     """Adds the logs that are not there yet in this reading; a log read by an older version is replaced."""
-    reader = {"r": rdmalab.__version__, "ids": sorted(log_ids)}
-    known = writer.frame("SELECT log_id FROM raw.logs WHERE reader = $r AND log_id IN (SELECT unnest($ids))", reader)
-    new = log_ids - set(known["log_id"])
+    ids = {"ids": sorted(log_ids)}
+    known = dict(writer.frame("SELECT log_id, reader FROM raw.logs WHERE log_id IN (SELECT unnest($ids))", ids).rows())
+    new = {log_id for log_id in log_ids if known.get(log_id) != rdmalab.__version__}
     if new:
+        _remove_rows(writer, LOG_TABLES, sorted(new & known.keys()))
         whole, mixed = _sorted_by_use(parts, new)
         for table in LOG_TABLES:
-            writer.run(f"DELETE FROM raw.{table} WHERE log_id IN (SELECT unnest($ids))", {"ids": sorted(new)})
             writer.append_parts(table, sorted(p.tables[table] for p in whole))
             writer.append_logs(table, sorted(p.tables[table] for p in mixed), new)
     return new
@@ -303,20 +303,16 @@ def _set_paths(writer: Writer, read: list[tuple[str, str, str]], fresh: list[sou
     before = writer.frame("SELECT log_id FROM raw.paths WHERE file IN (SELECT unnest($names))", again)
     for table in ("files", "paths"):
         writer.run(f"DELETE FROM raw.{table} WHERE file IN (SELECT unnest($names))", again)
-    writer.insert("files", [_known(f) for f in fresh if f.path in whole])
-    writer.insert("paths", [{"path": p, "file": f, "log_id": i} for p, f, i in read])
-    left = set(writer.frame("SELECT DISTINCT log_id FROM raw.paths")["log_id"])
-    _remove_logs(writer, sorted(set(before["log_id"]) - left))
+    known = [(*f, rdmalab.__version__) for f in fresh if f.path in whole]
+    writer.insert_rows("files", ("file", "size_bytes", "modified_ns", "reader"), known)
+    writer.insert_rows("paths", ("path", "file", "log_id"), read)
+    left = set(writer.frame("SELECT DISTINCT log_id FROM raw.paths")["log_id"]) if len(before) else set()
+    _remove_rows(writer, (*LOG_TABLES, "members", "places", "paths"), sorted(set(before["log_id"]) - left))
 
 
-def _known(file: sources.File) -> dict[str, Any]:
-    read = {"file": file.path, "size_bytes": file.size_bytes, "modified_ns": file.modified_ns}
-    return read | {"reader": rdmalab.__version__}
-
-
-def _remove_logs(writer: Writer, log_ids: list[str]) -> None:
+def _remove_rows(writer: Writer, tables: Iterable[str], log_ids: list[str]) -> None:
     if log_ids:
-        for table in (*LOG_TABLES, "members", "places", "paths"):
+        for table in tables:
             writer.run(f"DELETE FROM raw.{table} WHERE log_id IN (SELECT unnest($ids))", {"ids": log_ids})
 
 
@@ -351,7 +347,7 @@ def forget(store: Store, *, log: str | None = None, campaign: str | None = None)
             "DELETE FROM raw.files WHERE file IN (SELECT file FROM raw.paths WHERE log_id IN (SELECT unnest($ids)))",
             {"ids": gone},
         )
-        _remove_logs(writer, gone)
+        _remove_rows(writer, (*LOG_TABLES, "members", "places", "paths"), gone)
         return len(gone)
 
 

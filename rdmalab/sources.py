@@ -12,6 +12,7 @@ import importlib
 import io
 import lzma
 import os
+import re
 import stat
 import sys
 import tarfile
@@ -28,6 +29,7 @@ _KEEP = 32 << 20  # a text up to this size is held in memory and read once
 _MEMBER = 256 << 20  # a compressed tar cannot be entered in the middle, so its members are held: none beyond this
 _UNPACKED = 64 << 30  # what unpacks to more than this, or beyond 1 GiB to 1000 times its size, is no log but a bomb
 _TAR_ENDINGS = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2", ".tbz2", ".tar.zst", ".tzst")
+_UNTIDY = re.compile(r"//|/\.?$|(?:^|/)\./|^$")  # what a Path makes shorter
 _UTF16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 _MARK = "\ufeff".encode()
 _UNREADABLE = (OSError, EOFError, lzma.LZMAError, zlib.error, tarfile.TarError, zipfile.BadZipFile, RuntimeError)
@@ -232,9 +234,11 @@ def find(paths: Iterable[str | Path]) -> Iterator[File | Skipped]:
         FileNotFoundError: A path that was named does not exist.
     """
     for path in paths:
-        if not os.path.lexists(path):
-            raise FileNotFoundError(str(path))
-        yield from _walk(str(Path(path)))
+        name = path if isinstance(path, str) and not _UNTIDY.search(path) else str(Path(path))
+        for found in _walk(name):
+            if isinstance(found, Skipped) and not os.path.lexists(name):
+                raise FileNotFoundError(str(path))
+            yield found
 
 
 def texts(path: str | Path) -> Iterator[Text | Skipped]:

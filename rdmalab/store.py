@@ -277,6 +277,11 @@ class Writer:
         if rows:
             self.append(table, frame_of(table, rows))
 
+    def insert_rows(self, table: str, names: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> None:
+        """The same for rows as tuples of the named columns."""
+        if rows:
+            self.append(table, frame_of_columns(table, dict(zip(names, zip(*rows, strict=True), strict=True))))
+
     def append(self, table: str, frame: "pl.DataFrame") -> None:
         """Appends a frame to a table of the schema ``raw`` by column name."""
         self._con.register("incoming", ArrowStream(frame))

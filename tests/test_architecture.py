@@ -34,6 +34,8 @@ ALLOWED = {
     "compare": {"errors", "pairs", "series", "stats", "telemetry", "lab"},
     "lab": {"errors", "store", "compare", "series"},
     "show": {"errors", "sources", "lab"},
+    "expression": {"errors"},
+    "claims": {"errors", "expression", "limits", "model", "units"},
     "language": {"errors"},
     "phrases": set(),
     "telemetry": {"stats", "lab"},
@@ -48,7 +50,7 @@ ALLOWED = {
     "starter": {"campaign", "errors", "formats", "model", "sources"},
     "jupyter": {"report", "store"},
     "report": {"rdmalab", "_fast_imports", "errors", "export", "language", "pdf", "store"},
-    "cli": {"rdmalab", "errors", "export_json", "formats", "ingest", "jupyter", "lab", "starter", "tables", "model", "report", "show", "sources", "store"},
+    "cli": {"rdmalab", "errors", "export_json", "formats", "ingest", "jupyter", "lab", "starter", "tables", "model", "report", "show", "sources", "store", "claims"},
 }
 # Packages of weight, and the only modules that may name them.
 ONLY_HERE = {

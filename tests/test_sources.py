@@ -134,9 +134,11 @@ def test_a_compressed_file_that_was_cut_is_said(tmp_path: Path) -> None:
     assert found.reason == "compressed file ended before the end-of-stream marker was reached"
 
 
-def test_zstd_is_said(tmp_path: Path) -> None:
-    """A format that needs another program is named, not read as noise."""
-    assert skipped(write(tmp_path / "a.zst", b"(\xb5/\xfd")).reason == "zstd is not read; decompress it first"
+def test_zstd_is_read(tmp_path: Path) -> None:
+    """A .zst is read where Python or a package can, and a damaged one is said."""
+    zstd = pytest.importorskip("backports.zstd")
+    assert list(only(write(tmp_path / "a.log.zst", zstd.compress(CONTENT))).lines()) == LINES
+    assert skipped(write(tmp_path / "b.zst", b"(\xb5/\xfd")).reason
 
 
 def members() -> Iterator[tuple[str, bytes]]:

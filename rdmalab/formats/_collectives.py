@@ -102,40 +102,31 @@ def has_time(sample: Sample, printed: Printed, share: float = 1.0) -> bool:
     return abs(share * size / 1e3 - time * algbw) <= slack * (1 + 1e-9) + 1e-9
 
 
-class _Pairs:
+def _doubtful(samples: Samples, printed: Sequence[Printed], factor: float | None) -> list[tuple[Sample, Printed]]:
     """
-    Samples with what was printed of them, told apart by whether their numbers agree.
+    The samples whose numbers are not seen at a glance to agree.
 
     Where every number is there and every bandwidth has two decimals, the most that is ever printed, half of the last
-    digit is 0.005. That proves almost every row at a glance; the exact test is for the rest.
+    digit is 0.005. That clears almost every row; the exact tests are for the rest.
+
+    Args:
+        factor: busbw / algbw, None where it is not known.
     """
-
-    def __init__(self, samples: Samples, printed: Sequence[Printed]) -> None:
-        self.samples, self.printed = samples, printed
-        names = ("size_bytes", "time_us", "algbw_gbyte_s", "busbw_gbyte_s")
-        self.size, self.time, self.algbw, self.busbw = columns = [samples.column(name) for name in names]
-        decimals = all(a[-3:-2] == "." == b[-3:-2] for _, a, b in printed)
-        self.plain = decimals and not any(None in column for column in columns)
-
-    def unlike_time(self) -> list[tuple[Sample, Printed]]:
-        """Those of which algbw is not size / time."""
-        left: Iterable[int] = range(len(self.samples))
-        if self.plain:
-            rows = enumerate(zip(self.size, self.time, self.algbw, strict=True))
-            left = [at for at, (size, time, algbw) in rows if abs(size / 1e3 - time * algbw) > 0.005 * time]
-        return [pair for pair in map(self._pair, left) if not has_time(*pair)]
-
-    def unlike_factor(self, factor: float) -> list[tuple[Sample, Printed]]:
-        """Those of which busbw is not factor x algbw."""
-        left: Iterable[int] = range(len(self.samples))
-        if self.plain:
-            slack = 0.005 * (1 + factor)
-            rows = enumerate(zip(self.algbw, self.busbw, strict=True))
-            left = [at for at, (algbw, busbw) in rows if abs(busbw - factor * algbw) > slack]
-        return [pair for pair in map(self._pair, left) if not has_factor(*pair, factor)]
-
-    def _pair(self, at: int) -> tuple[Sample, Printed]:
-        return self.samples[at], self.printed[at]
+    names = ("size_bytes", "time_us", "algbw_gbyte_s", "busbw_gbyte_s")
+    rows = enumerate(zip(*map(samples.column, names), strict=True))
+    slack = math.inf if factor is None else 0.005 * (1 + factor)
+    share = factor or 0.0
+    try:
+        left: Iterable[int] = [
+            at
+            for at, (size, time, algbw, busbw) in rows
+            if abs(size / 1e3 - time * algbw) > 0.005 * time or abs(busbw - share * algbw) > slack
+        ]
+    except TypeError:  # None: a number is missing
+        left = range(len(samples))
+    if not all(algbw[-3:-2] == "." == busbw[-3:-2] for _, algbw, busbw in printed):
+        left = range(len(samples))
+    return [(samples[at], printed[at]) for at in left]
 
 
 def ranks_range(operation: str, samples: Sequence[Sample], printed: Sequence[Printed]) -> tuple[float, float]:
@@ -243,11 +234,14 @@ def check(
         average: The tool's average of busbw as printed.
     """
     samples = Samples.of(samples)
-    pairs = _Pairs(samples, printed)
-    notes = [_size_time(pairs.unlike_time(), operation, ranks), _average(samples, printed, average)]
-    if operation and ranks and ranks_evidence and not ranks_evidence.startswith("inferred"):
-        odd = [s for s, _ in pairs.unlike_factor(busbw_factor(operation, ranks))]
-        notes.append(_implied_ranks(samples, printed, odd, operation, f"the {ranks_evidence} say {ranks}"))
+    told = ranks_evidence if operation and ranks and not (ranks_evidence or "inferred").startswith("inferred") else None
+    factor = busbw_factor(operation, ranks) if told and operation and ranks else None
+    doubtful = _doubtful(samples, printed, factor)
+    odd = [(s, p) for s, p in doubtful if not has_time(s, p)]
+    notes = [_size_time(odd, operation, ranks), _average(samples, printed, average)]
+    if operation and factor is not None:
+        misfits = [s for s, p in doubtful if not has_factor(s, p, factor)]
+        notes.append(_implied_ranks(samples, printed, misfits, operation, f"the {told} say {ranks}"))
     return [n for n in notes if n]
 
 

@@ -79,15 +79,20 @@ def unprefixed(text: Text, anchor: re.Pattern[str]) -> Iterator[Line]:
 def plain_lines(text: Text, anchor: re.Pattern[str]) -> list[str] | None:
     """All lines of *text* where it is held in memory and :func:`unprefixed` would change none of them, else None."""
     content = _clean_already(text)
-    if content is None or any(not _is_blank(lead) for lead in _leads_in(content, anchor)):
+    if content is None or (_may_lead(content, anchor) and not all(map(_is_blank, _leads_in(content, anchor)))):
         return None
     return _lines_of(content)
+
+
+def _may_lead(content: str, anchor: re.Pattern[str]) -> bool:
+    """A quick look: anchors that begin as comments have nothing before them where each begins its line."""
+    return anchor.pattern[:1] != "#" or bool(anchor.search(("\n" + content).replace("\n#", "\n")))
 
 
 def _clean_already(text: Text) -> str | None:
     """The content of a text of which :func:`clean` would yield all lines as they are, else None."""
     held = text.held
-    if held is None or any(mark in held for mark in (b"\r", b"\x1b", b" stdout ", b" stderr ")):
+    if held is None or b"\r" in held or b"\x1b" in held or b" std" in held:
         return None
     try:
         return held.decode()

@@ -149,17 +149,29 @@ def read(layout: Layout, cells: list[str], line: int) -> tuple[Columns, list[Pri
     """
     if len(cells) == layout.width - 1 and "redop" in layout.head and not cells[3].isalpha():
         cells = [*cells[:3], "none", *cells[3:]]  # where there is none, versions until 2022-09 print a blank
-    return read_all(layout, [cells], (line,)) if len(cells) == layout.width else None
+    return read_columns(layout, [(cell,) for cell in cells], (line,)) if len(cells) == layout.width else None
 
 
-def read_all(layout: Layout, rows: Sequence[list[str]], lines: Sequence[int]) -> tuple[Columns, list[Printed]]:
+def read_all(layout: Layout, text: str, lines: Sequence[int]) -> tuple[Columns, list[Printed]] | None:
+    """The same for all rows of *lines* at once; None where one of them is no full row."""
+    cells = text.split()
+    width = layout.width
+    if len(cells) != width * len(lines):
+        return None
+    columns = [tuple(cells[at::width]) for at in range(width)]
+    # Where one row lends its last cell to the next, the first columns show it.
+    if not ("".join(columns[0] + columns[1]).isdigit() and "".join(set(columns[2])).isidentifier()):
+        return None
+    return read_columns(layout, columns, lines)
+
+
+def read_columns(layout: Layout, cells: list[tuple[str, ...]], lines: Sequence[int]) -> tuple[Columns, list[Printed]]:
     """
     Reads full rows, column by column: samples by row and placement, and what was printed of each.
 
     Raises:
         ValueError: A cell is no number.
     """
-    cells = list(zip(*rows, strict=True))
     head: dict[str, Sequence[Any]] = {"line": lines, "dtype": cells[2]}
     head["size_bytes"], head["count"] = list(map(int, cells[0])), list(map(int, cells[1]))
     for name, read_cell in (("redop", _redop), ("root", _root)):
@@ -167,9 +179,10 @@ def read_all(layout: Layout, rows: Sequence[list[str]], lines: Sequence[int]) ->
             head[name] = _each(read_cell, cells[layout.head.index(name)])
     places = [_measured(layout, place, cells) for place in layout.places]
     columns = {name: _woven([column] * len(places)) for name, column in head.items()}
-    columns["placement"] = [place.name for place in layout.places] * len(rows)
+    columns["placement"] = [place.name for place in layout.places] * len(lines)
     columns |= {name: _woven([place[name] for place in places]) for name in places[0]}
     if layout.tail or any(place.extras for place in layout.places):
+        rows = list(zip(*cells, strict=True))
         extras = [_extras(layout, place.extras, row) for row in rows for place in layout.places]
         columns |= {name: [e.get(name) for e in extras] for name in dict.fromkeys(chain.from_iterable(extras))}
     printed = [zip(cells[p.time], cells[p.algbw], cells[p.busbw], strict=True) for p in layout.places]
@@ -245,7 +258,7 @@ def _check(cell: str, deviation: bool) -> float | None:
     return value if deviation or value is None else int(value)
 
 
-def _extras(layout: Layout, extras: tuple[tuple[str, int], ...], cells: list[str]) -> dict[str, Any]:
+def _extras(layout: Layout, extras: tuple[tuple[str, int], ...], cells: Sequence[str]) -> dict[str, Any]:
     found: dict[str, Any] = {field: _number(cells[i]) for field, i in extras}
     for name, i in layout.tail:
         if name == "timestamp":

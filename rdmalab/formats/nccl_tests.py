@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import islice, takewhile
 from typing import Any, NamedTuple
 
 from rdmalab.formats import _collectives as arithmetic
@@ -116,7 +115,7 @@ class _Draft:
 
     def list_devices(self, devices: dict[int, _Device]) -> None:
         self.devices |= devices
-        if any(device.model.startswith("AMD") for device in devices.values()):
+        if any(model.startswith("AMD") for model in {device.model for device in devices.values()}):
             self.tool = "rccl-tests"
 
     def add(self, columns: table.Columns, printed: list[Printed]) -> None:
@@ -272,22 +271,20 @@ class _Stream:
         draft = self.under_way
         if draft is None or draft.layout is None or len(self.open) > 1 or self.piece or self.log.refused:
             return 0
-        layout, cells = draft.layout, []
-        for at in range(first, last):
-            row = lines[at].split()
-            if len(row) != layout.width or not _ROW.match(lines[at]):
-                break
-            cells.append(row)
+        layout, end = draft.layout, first
+        while end < last and _ROW.match(lines[end]):
+            end += 1
         try:
-            found = table.read_all(layout, cells, range(first + 1, first + 1 + len(cells))) if cells else None
+            found = table.read_all(layout, "\n".join(lines[first:end]), range(first + 1, end + 1))
         except (ValueError, OverflowError):
-            for at in range(first, first + len(cells)):
+            found = None
+        if found is None:
+            for at in range(first, end):
                 self.line(at + 1, lines[at])
-            return len(cells)
-        if found:
+        else:
             self.keep(first + 1, layout, *found)
-            draft.rows += len(cells) - 1
-        return len(cells)
+            draft.rows += end - first - 1
+        return end - first
 
     def full(self, line: int, text: str, cells: list[str]) -> bool:
         if self.log.refused:
@@ -457,15 +454,17 @@ class _Stream:
         draft = self.open[-1] if self.open else None
         if draft is None or draft.layout or draft.begun:
             return 0
-        listed = list(takewhile(_is_device, islice(lines, first, last)))
-        block = "\n".join(listed)
+        start, end = lines[first].partition("Rank ")[0] + "Rank ", first
+        while end < last and lines[end].startswith(start):
+            end += 1
+        block = "\n".join(lines[first:end])
         found = list(map(_Device._make, _DEVICES.findall(block)))
         devices = dict(zip((int(d.rank) for d in found), found, strict=True))
         known = not devices.keys().isdisjoint(draft.devices)
-        if known or not len(listed) == len(found) == len(devices) or "NCCL INFO" in block:
+        if known or not end - first == len(found) == len(devices) or "NCCL INFO" in block:
             return 0
         draft.list_devices(devices)
-        return len(listed)
+        return end - first
 
     def holder(self, device: _Device, line: int) -> _Draft:
         """The run that lists this rank: the last one that has no other process for it."""
