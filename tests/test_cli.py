@@ -114,3 +114,24 @@ def test_a_broken_pipe_is_no_traceback(db: str) -> None:
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("campaign,")
     assert "Traceback" not in done.stderr
+
+
+def test_claims_are_judged_without_a_store() -> None:
+    """One line a claim and a summary; JSON Lines for machines; exit 1 when one is impossible or wrong."""
+    files = sorted(str(f) for f in (EXAMPLES.parent / "claims").glob("*.toml"))
+    done = run("claims", *files)
+    assert done.exit_code == 1
+    assert done.stdout.splitlines()[-1].startswith("271 claims: ")
+    rows = [json.loads(line) for line in run("claims", "--json", *files).stdout.splitlines()]
+    assert len(rows) == 271
+    assert {"id", "verdict", "evidence_verdict", "reading", "formula", "computed"} <= set(rows[0])
+    assert {r["verdict"] for r in rows} >= {"physically impossible", "arithmetically wrong", "consistent"}
+
+
+def test_a_claims_file_that_is_none_is_one_sentence(tmp_path: Path) -> None:
+    """No TOML, no claim: exit 2 and the line."""
+    (tmp_path / "bad.toml").write_text("[[claim]\n", encoding="utf-8")
+    done = run("claims", str(tmp_path / "bad.toml"))
+    assert done.exit_code == 2
+    assert done.stderr.startswith("rdmalab: ")
+    assert "Traceback" not in done.output
