@@ -670,10 +670,11 @@ class FabricComparison:
         charts = [(k, f) for k in kinds if (f := figures.use_chart(self.c, k, lang=self.lang))]
         html = table_html(head, uses) if uses else ""
         html += "".join(
-            f'<p class="axis over">{escape(w.use(k))}</p><div data-figure="{i}"></div>' for i, (k, _) in enumerate(charts)
+            f'<p class="axis over">{escape(w.use(k))}</p><div data-figure="{i}"></div>'
+            for i, (k, _) in enumerate(charts)
         )
         html += table_html(cost_head, costs) if costs else ""
-        html += self._noted(self._("Note"), [w.spinning_kernels()])
+        html += self._noted(self._("Note"), w.remarks_on_use({u.kind for u in found.uses}, costs=bool(costs)))
         title, sub = (
             self._("What was busy while the tests ran"),
             self._("Readings of the logs of each fabric; what was not measured is not shown."),

@@ -165,15 +165,26 @@ class Text:
         if decoder:
             yield decoder.decode(b"", final=True).encode()
 
-    def lines(self) -> Iterator[tuple[int, str]]:
-        """Yields (line number from 1, text without its line end). Bytes that are no UTF-8 are read as latin-1."""
+    def lines(self, without: re.Pattern[str] | None = None) -> Iterator[tuple[int, str]]:
+        """
+        Yields (line number from 1, text without its line end). Bytes that are no UTF-8 are read as latin-1.
+
+        Args:
+            without: Matches blocks of whole lines, with their line ends, that are passed over.
+        """
         for number, chunk in self.chunks():
             try:
                 text = chunk.decode("utf-8")
             except UnicodeDecodeError:
                 text = "\n".join(_decode_line(raw) for raw in chunk.split(b"\n"))
-            if text:
-                yield from enumerate(text.removesuffix("\n").split("\n"), number)
+            at = 0
+            for block in without.finditer(text) if without else ():
+                if at < block.start():
+                    yield from enumerate(text[at : block.start() - 1].split("\n"), number)
+                number += text.count("\n", at, block.end())
+                at = block.end()
+            if at < len(text):
+                yield from enumerate(text[at:].removesuffix("\n").split("\n"), number)
 
 
 def _check_unpacked(unpacked: int, packed: int | None) -> None:

@@ -569,6 +569,18 @@ class Words:
             "cpu_receiver": self._("CPU of the receiver, % of one core"), "cpu_all": self._("CPU, % of all cores"),
         }[kind]  # fmt: skip
 
+    def remarks_on_use(self, kinds: set[str], *, costs: bool) -> list[str]:
+        """What must stand beside the figures of use that are shown."""
+        out = [self.spinning_kernels()] if kinds & {"gpu_busy", "sm_active", "gpu_memory"} else []
+        if costs:
+            out.append(
+                self._(
+                    "Core seconds per 10^9 bytes are the CPU use of one end, in cores, over the throughput in GB/s; "
+                    "both as iperf3 prints them."
+                )
+            )
+        return out
+
     def spinning_kernels(self) -> str:
         """The sentence that stands under every figure of GPU use."""
         return self._(

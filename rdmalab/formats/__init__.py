@@ -19,7 +19,7 @@ import pkgutil
 import re
 from collections.abc import Callable
 from functools import cache, lru_cache
-from itertools import chain
+from itertools import chain, compress
 from types import ModuleType
 from typing import Protocol, cast
 
@@ -54,12 +54,14 @@ def detect(text: Text) -> list[Format]:
     """All formats whose signature stands anywhere in *text*, by name; reads the text once, in chunks."""
     found: list[Format] = []
     for _, chunk in text.chunks():
-        outline = set(chunk.translate(None, _FILLING).split(b"\n"))
+        shapes = chunk.translate(None, _FILLING).split(b"\n")
+        outline = set(shapes)
         if len(outline) < _SMALL:
             likely = set(chain.from_iterable(map(_likely, outline)))
+            found += [form for form in likely.difference(found) if form.SIGNATURE.search(chunk)]
         else:  # lines that hardly come again
             likely = set(_likely.__wrapped__(b"\n".join(outline)))
-        found += [form for form in likely.difference(found) if form.SIGNATURE.search(chunk)]
+            found += [form for form in likely.difference(found) if _stands_in(form, chunk, shapes, outline)]
     return sorted(found, key=lambda f: f.NAME)
 
 
@@ -73,6 +75,14 @@ def _likely(outline: bytes) -> tuple[Format, ...]:
     """
     outline += b"\n"
     return tuple(f for f, hints in _hints() if any(hint in outline for hint in hints))
+
+
+def _stands_in(form: Format, chunk: bytes, shapes: list[bytes], outline: set[bytes]) -> bool:
+    """Whether a signature stands in a long text: only in lines with a hint it is looked for."""
+    hints = next(hints for f, hints in _hints() if f is form)
+    hot = {shape for shape in outline if any(hint in shape + b"\n" for hint in hints)}
+    lines = compress(chunk.split(b"\n"), map(hot.__contains__, shapes))
+    return form.SIGNATURE.search(b"\n".join((*lines, b""))) is not None
 
 
 @cache

@@ -40,10 +40,15 @@ class Line(NamedTuple):
     text: str
 
 
-def clean(text: Text) -> Iterator[tuple[int, str]]:
-    """Yields (number, line) without CR and terminal colours; CRI partial records are joined under the first number."""
+def clean(text: Text, without: re.Pattern[str] | None = None) -> Iterator[tuple[int, str]]:
+    """
+    Yields (number, line) without CR and terminal colours; CRI partial records are joined under the first number.
+
+    Args:
+        without: Lines to be passed over, see :meth:`Text.lines`.
+    """
     held: dict[str, tuple[int, str]] = {}
-    for number, line in text.lines():
+    for number, line in text.lines(without):
         line = line.rstrip("\r")
         if "\x1b" in line:
             line = _ANSI.sub("", line)
@@ -60,20 +65,21 @@ def clean(text: Text) -> Iterator[tuple[int, str]]:
     yield from held.values()
 
 
-def unprefixed(text: Text, anchor: re.Pattern[str]) -> Iterator[Line]:
+def unprefixed(text: Text, anchor: re.Pattern[str], without: re.Pattern[str] | None = None) -> Iterator[Line]:
     """
     The clean lines of *text* with their launcher prefix split off.
 
     Args:
         anchor: Matches the beginning of what the tool itself prints on lines that only it prints. What stands before
             the first match shows which prefixes the log carries.
+        without: Matches blocks of whole lines that nobody wants; they may be passed over where no line has a prefix.
     """
     prefix = _prefix_pattern(text, anchor)
     if prefix is not None:
         return _without(prefix, clean(text))
     if (content := _clean_already(text)) is not None:
         return map(Line, count(1), repeat(""), _lines_of(content))
-    return (Line(number, "", line) for number, line in clean(text))
+    return (Line(number, "", line) for number, line in clean(text, without))
 
 
 def plain_lines(text: Text, anchor: re.Pattern[str]) -> list[str] | None:

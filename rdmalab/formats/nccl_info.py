@@ -11,8 +11,8 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from itertools import chain, zip_longest
-from typing import NamedTuple
+from itertools import zip_longest
+from typing import Any, NamedTuple
 
 from rdmalab.model import Evidence, Note, Parsed
 from rdmalab.sources import Text
@@ -75,6 +75,7 @@ class _Reader:
     pointers: dict[tuple[str, str], str] = field(default_factory=dict)  # (process, comm 0x..) -> communicator
     starting: dict[tuple[str, str], str] = field(default_factory=dict)  # (process, thread) -> communicator
     of_process: dict[str, set[str]] = field(default_factory=dict)
+    waiting: dict[tuple[bytes | None, ...], list[Any]] = field(default_factory=dict)  # number, first line, its bytes
 
     def writer(self, before: str, in_mid_line: bool) -> tuple[str, str]:
         """The process and the thread that wrote a message; a name in mid-line may be glued to what stands before it."""
@@ -94,17 +95,24 @@ class _Reader:
         found = _CHANNEL_LINE.fullmatch(raw)
         if found is None or raw.count(b" NCCL INFO ") != 1:
             return False
-        process, thread, net, device, gdr, pointer = (word.decode() if word else "" for word in found.groups())
-        communicator = self.communicator_of(process, thread, pointer)
-        self.count(Hop(process, communicator, net, int(device), gdr != ""), line, _text(raw))
+        seen = self.waiting.setdefault(found.groups(), [0, line, raw])
+        seen[0] += 1
         return True
 
-    def count(self, hop: Hop, line: int, content: str) -> None:
+    def settle(self) -> None:
+        """Counts the connections since the last message that was none: until then none changed whose they are."""
+        for words, (times, line, raw) in self.waiting.items():
+            process, thread, net, device, gdr, pointer = (word.decode() if word else "" for word in words)
+            communicator = self.communicator_of(process, thread, pointer)
+            self.count(Hop(process, communicator, net, int(device), gdr != ""), line, _text(raw), times)
+        self.waiting.clear()
+
+    def count(self, hop: Hop, line: int, content: str, times: int = 1) -> None:
         """Counts a connection; the first of its kind is quoted."""
         if hop not in self.facts.hops:
             self.facts.hop_lines[hop] = _quoted(line, content)
             self.met(hop.process, line)
-        self.facts.hops[hop] += 1
+        self.facts.hops[hop] += times
 
     def met(self, process: str, line: int) -> None:
         """Remembers where a host first wrote."""
@@ -138,8 +146,10 @@ def parse(text: Text) -> Parsed:
         reader.facts.local_line = reader.facts.local_line or _first_local(chunk, number)
         for line, raw, ended in _lines_of_interest(number, chunk):
             if not (ended and b"via NET/" in raw and reader.connection(line, raw)):
+                reader.settle()
                 for message in _messages(reader, line, _text(raw), ended):
                     _read(reader, message)
+    reader.settle()
     _sum_up(reader)
     reader.notes.sort(key=lambda note: note.line or 0)
     return Parsed(notes=tuple(reader.notes), transport=judge(reader.facts))
@@ -147,30 +157,20 @@ def parse(text: Text) -> Parsed:
 
 def _lines_of_interest(number: int, chunk: bytes) -> Iterator[tuple[int, bytes, bool]]:
     """Yields (line number, line, whether it has an end) of every line with one of the words, in order."""
-    hits = [found.start() for found in _BEGINNING.finditer(chunk)]
-    hits = sorted(chain(hits, *(_positions(chunk, word) for word in _WORDS)))
-    counted = end = 0
-    for hit in hits:
-        if hit >= end:
-            start = chunk.rfind(b"\n", counted, hit) + 1 or counted
-            end = chunk.find(b"\n", hit)
-            ended = end >= 0
-            end = end if ended else len(chunk)
-            number += chunk.count(b"\n", counted, start)
-            counted = start
-            yield number, chunk[start:end], ended
+    lines = chunk.split(b"\n")
+    hits = [at for at, line in enumerate(lines) if any(word in line for word in _WORDS)]
+    at = counted = 0
+    for found in _BEGINNING.finditer(chunk):
+        at += chunk.count(b"\n", counted, found.start())
+        counted = found.start()
+        hits.append(at)
+    for at in sorted(set(hits)):
+        yield number + at, lines[at], at < len(lines) - 1
 
 
 def _text(raw: bytes) -> str:
     text = raw[:_LONGEST].decode("utf-8", "replace").rstrip("\r")
     return _COLOUR.sub("", text) if "\x1b" in text else text
-
-
-def _positions(chunk: bytes, word: bytes) -> Iterator[int]:
-    at = chunk.find(word)
-    while at >= 0:
-        yield at
-        at = chunk.find(word, at + len(word))
 
 
 def _first_local(chunk: bytes, number: int) -> Evidence | None:

@@ -46,6 +46,8 @@ _BARE_ANCHOR = re.compile(
     r"nThreads?:? +\d|Using devices|Rank +\d+ +(?:Group|Pid|on) |size +count +type|Avg bus bandwidth +: +[\d-]"
     rf"|\d++[ \t]++\d++[ \t]++{_TYPE}[ \t]+(?:sum|prod|max|min|avg|mulsum|none|-?\d)"
 )
+# Messages of NCCL itself: a log may hold millions of them around a table.
+_MESSAGES = re.compile(r"^(?:[A-Za-z][\w.-]*+:\d++:\d++ \[\d++\] NCCL INFO [^\n]*+\n)++", re.MULTILINE)
 _DEVICE = re.compile(r"Rank +(\d+) +(?:Group +(\d+) +)?(?:Pid +(\d+) +)?on +(\S+) +device +(\d+) +\[[^\]]+\] *(.*)")
 _DEVICES = re.compile("^[# \\t]*" + _DEVICE.pattern, re.MULTILINE)
 _DEVICE_1X = re.compile(r"Device +(\d+) +-> +(\d+) +\[[^\]]+\] *(.*)")
@@ -624,7 +626,7 @@ def parse(text: Text) -> Parsed:
     reader = _Reader()
     anchor = _ANCHOR if any(_MARKED.search(chunk) for _, chunk in text.chunks()) else _BARE_ANCHOR
     lines = plain_lines(text, anchor)
-    last = _read_plain(reader, lines) if lines else _read_marked(reader, unprefixed(text, anchor))
+    last = _read_plain(reader, lines) if lines else _read_marked(reader, unprefixed(text, anchor, _MESSAGES))
     if last:
         stream = reader.stream(last.tag)
         whole = stream.sure(last.text) or ends_with_line_end(text)
