@@ -219,12 +219,16 @@ class _Reader:
         width = sum(2 if ord(c) > 0x2E7F else 1 for c in values["label"])
         if width > _LABEL_WIDTH:
             key = "label" if values["label"] != values["name"] else "name"
-            message = f"reports have room for {_LABEL_WIDTH} letters of a label, this one has {width}: give a shorter label"
+            message = (
+                f"reports have room for {_LABEL_WIDTH} letters of a label, this one has {width}: give a shorter label"
+            )
             self.fail(key, message, table, index)
         rdma = values["family"] in ("roce", "softroce", "infiniband")
         if rdma and values.get("mtu_bytes") not in (None, *_RDMA_MTUS):
             allowed = ", ".join(map(str, _RDMA_MTUS))
-            self.fail("mtu_bytes", f"the MTU of an RDMA port is one of {allowed}, not {values['mtu_bytes']}", table, index)
+            self.fail(
+                "mtu_bytes", f"the MTU of an RDMA port is one of {allowed}, not {values['mtu_bytes']}", table, index
+            )
 
     def record(
         self, kind: type, table: str, index: int, values: dict[str, Any], given: dict[str, Any]

@@ -24,9 +24,7 @@ def log_to_dict(log: Log) -> dict[str, Any]:
         "status": log.status,
         "runs": [_run(r) for r in log.runs],
         "transport": _transport(log),
-        "readings": [
-            {**asdict(r), "read_at": r.read_at.isoformat() if r.read_at else None} for r in log.readings
-        ],
+        "readings": [{**asdict(r), "read_at": r.read_at.isoformat() if r.read_at else None} for r in log.readings],
         "notes": [n._asdict() for n in log.notes],
     }
 

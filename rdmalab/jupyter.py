@@ -39,4 +39,4 @@ def start(store: Store, arguments: tuple[str, ...]) -> None:
     os.environ["RDMALAB_DB"] = str(store.path.absolute())
     settings = str(Path(__file__).with_name("jupyter_config"))  # no questions about news, nothing fetched
     os.environ["JUPYTER_CONFIG_PATH"] = os.pathsep.join(filter(None, [settings, os.environ.get("JUPYTER_CONFIG_PATH")]))
-    os.execv(sys.executable, command(workspace(), arguments))  # noqa: S606 - the interpreter that runs us
+    os.execv(sys.executable, command(workspace(), arguments))

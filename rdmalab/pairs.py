@@ -53,9 +53,7 @@ class Pairs:
         middle = stats.median(medians)
         level = stats.median([abs(m - middle) for m in medians]) == 0  # most hosts are equal: any step counts
         marks = stats.outliers(medians)
-        return [
-            h for h, m, far in zip(self.hosts, medians, marks, strict=True) if m < 0.98 * middle and (far or level)
-        ]
+        return [h for h, m, far in zip(self.hosts, medians, marks, strict=True) if m < 0.98 * middle and (far or level)]
 
     def slowest(self, count: int) -> list[tuple[tuple[str, str], float]]:
         """The slowest pairs, slowest first."""

@@ -162,10 +162,11 @@ class Printer:
 
         self._playwright = sync_playwright().start()
         self._home = tempfile.TemporaryDirectory(prefix="rdmalab-")  # Chromium writes into its home, not the user's
-        home = {name: self._home.name for name in ("HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME")}
+        names = ("HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME")
+        home: dict[str, str | float | bool] = {**os.environ, **dict.fromkeys(names, self._home.name)}
         try:
             self._browser = self._playwright.chromium.launch(
-                executable_path=str(path), args=list(_FLAGS), chromium_sandbox=not _is_root(), env={**os.environ, **home}
+                executable_path=str(path), args=list(_FLAGS), chromium_sandbox=not _is_root(), env=home
             )
         except Error as error:
             self._stop()

@@ -142,7 +142,9 @@ def make_report(
         return _deliver(notebook.stem, executed, values, out, formats, lang, printer)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        raise ReportError(f"{out}: the report cannot be written there ({reason}); name another folder with --out") from None
+        raise ReportError(
+            f"{out}: the report cannot be written there ({reason}); name another folder with --out"
+        ) from None
 
 
 def run_notebook(notebook: Path, values: dict[str, Any], store: Store, out: Path) -> Any:
@@ -166,8 +168,8 @@ def run_notebook(notebook: Path, values: dict[str, Any], store: Store, out: Path
             kept = out / f"{notebook.stem}.failed.ipynb"
             _keep(partial, kept)
             raise ReportError(
-                f"{notebook.name}: cell {(error.exec_count or 1) - 1} failed: {error.ename}: {error.evalue}; the notebook up to "
-                f"there is kept as {kept}"
+                f"{notebook.name}: cell {(error.exec_count or 1) - 1} failed: {error.ename}: {error.evalue}; "
+                f"the notebook up to there is kept as {kept}"
             ) from None
 
 

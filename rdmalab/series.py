@@ -256,7 +256,8 @@ def check_filters(lab: "Lab", selection: Selection) -> None:
         if wanted is None:
             continue
         frame = lab.sql(
-            f"SELECT DISTINCT {name} AS v FROM results WHERE campaign = $c AND kind = 'collective' AND {name} IS NOT NULL",
+            f"""SELECT DISTINCT {name} AS v FROM results
+                WHERE campaign = $c AND kind = 'collective' AND {name} IS NOT NULL""",
             c=campaign,
         )
         known = sorted(frame["v"].to_list())

@@ -26,7 +26,7 @@ def gbit_s(value: float, unit: str) -> float:
 
 
 def size_text(size_bytes: int) -> str:
-    """Writes a message size in the largest binary unit that divides it, with a no-break space: ``65536`` is ``64 KiB``."""
+    """Writes a size in the largest binary unit that divides it, with a no-break space: ``65536`` is ``64 KiB``."""
     power = 0
     while power < len(_BINARY) - 1 and size_bytes and size_bytes % 1024 == 0:
         size_bytes //= 1024

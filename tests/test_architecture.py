@@ -50,7 +50,23 @@ ALLOWED = {
     "starter": {"campaign", "errors", "formats", "model", "sources"},
     "jupyter": {"report", "store"},
     "report": {"rdmalab", "_fast_imports", "errors", "export", "language", "pdf", "store"},
-    "cli": {"rdmalab", "errors", "export_json", "formats", "ingest", "jupyter", "lab", "starter", "tables", "model", "report", "show", "sources", "store", "claims"},
+    "cli": {
+        "rdmalab",
+        "errors",
+        "export_json",
+        "formats",
+        "ingest",
+        "jupyter",
+        "lab",
+        "starter",
+        "tables",
+        "model",
+        "report",
+        "show",
+        "sources",
+        "store",
+        "claims",
+    },
 }
 # Packages of weight, and the only modules that may name them.
 ONLY_HERE = {
@@ -120,7 +136,19 @@ def test_help_imports_nothing_of_weight() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = set(ast.literal_eval(done.stdout))
-    heavy = {"duckdb", "polars", "plotly", "papermill", "nbconvert", "nbformat", "numpy", "scipy", "jupyter_client", "playwright", "babel"}
+    heavy = {
+        "duckdb",
+        "polars",
+        "plotly",
+        "papermill",
+        "nbconvert",
+        "nbformat",
+        "numpy",
+        "scipy",
+        "jupyter_client",
+        "playwright",
+        "babel",
+    }
     assert not loaded & heavy
 
 
@@ -148,7 +176,9 @@ def test_hints_never_hide_a_log() -> None:
     """A text that a signature matches is found with the hints as without them."""
     from rdmalab import formats, sources
 
-    files = [f for f in sources.find([ROOT / "data" / "examples", ROOT / "tests" / "formats"]) if isinstance(f, sources.File)]
+    files = [
+        f for f in sources.find([ROOT / "data" / "examples", ROOT / "tests" / "formats"]) if isinstance(f, sources.File)
+    ]
     for file in files:
         for text in sources.texts(file.path):
             if isinstance(text, sources.Text):

@@ -36,13 +36,21 @@ def test_a_missing_path_is_one_sentence_and_exit_2() -> None:
 
 def test_parse_prints_one_json_object_a_log() -> None:
     """``parse --json`` prints the contract's keys, and exits 0 also for a text that is no log."""
-    done = run("parse", "--json", str(EXAMPLES / "synthetic" / "roce-100g" / "nccl"), str(EXAMPLES / "synthetic" / "README.md"))
+    done = run(
+        "parse", "--json", str(EXAMPLES / "synthetic" / "roce-100g" / "nccl"), str(EXAMPLES / "synthetic" / "README.md")
+    )
     assert done.exit_code == 0
     logs = [json.loads(line) for line in done.stdout.splitlines()]
-    assert [k for k in logs[0]] == ["path", "sha256", "formats", "status", "runs", "transport", "readings", "notes"]
+    assert list(logs[0]) == ["path", "sha256", "formats", "status", "runs", "transport", "readings", "notes"]
     assert {log["status"] for log in logs} == {"complete", "failed", "unrecognised"}
     run_ = next(log for log in logs if log["path"].endswith("all_reduce.1.log"))["runs"][0]
-    assert (run_["tool"], run_["kind"], run_["operation"], run_["ranks"], run_["nodes"]) == ("nccl-tests", "collective", "all_reduce", 16, 2)
+    assert (run_["tool"], run_["kind"], run_["operation"], run_["ranks"], run_["nodes"]) == (
+        "nccl-tests",
+        "collective",
+        "all_reduce",
+        16,
+        2,
+    )
     assert run_["gpu_model"] == "NVIDIA H100 80GB HBM3"
 
 
@@ -75,12 +83,23 @@ def test_query_cannot_change_the_store(db: str) -> None:
     """The store is opened for reading only."""
     done = run("query", "DELETE FROM raw.logs", "--db", db)
     assert done.exit_code == 2
-    assert json.loads(run("query", "SELECT count(*) AS n FROM logs", "--format", "json", "--db", db).stdout)[0]["n"] > 250
+    assert (
+        json.loads(run("query", "SELECT count(*) AS n FROM logs", "--format", "json", "--db", db).stdout)[0]["n"] > 250
+    )
 
 
 def test_show_prints_the_run_its_rows_and_its_lines(db: str) -> None:
     """``show RUN`` names the log, the rows as printed and the lines of the log."""
-    rows = json.loads(run("query", "SELECT run_id FROM runs WHERE path LIKE '%all_reduce.3.log' AND fabric = 'tcp-100g'", "--format", "json", "--db", db).stdout)
+    rows = json.loads(
+        run(
+            "query",
+            "SELECT run_id FROM runs WHERE path LIKE '%all_reduce.3.log' AND fabric = 'tcp-100g'",
+            "--format",
+            "json",
+            "--db",
+            db,
+        ).stdout
+    )
     done = run("show", rows[0]["run_id"], "--db", db)
     assert done.exit_code == 0
     assert "operation: all_reduce" in done.stdout
@@ -90,7 +109,10 @@ def test_show_prints_the_run_its_rows_and_its_lines(db: str) -> None:
 def test_unknown_run_is_one_sentence(db: str) -> None:
     """An id that nothing begins with is refused with the way out."""
     done = run("show", "zzz", "--db", db)
-    assert (done.exit_code, done.stderr) == (2, "rdmalab: no run with an id that begins with 'zzz'; 'rdmalab runs' lists them\n")
+    assert (done.exit_code, done.stderr) == (
+        2,
+        "rdmalab: no run with an id that begins with 'zzz'; 'rdmalab runs' lists them\n",
+    )
 
 
 def test_formats_are_listed_with_a_line_each() -> None:
@@ -110,7 +132,7 @@ def test_help_of_every_verb() -> None:
 
 def test_a_broken_pipe_is_no_traceback(db: str) -> None:
     """``rdmalab query ... | head -1`` ends quietly."""
-    command = f'{sys.executable} -c "from rdmalab.cli import main; main()" query "SELECT * FROM results" --format csv --db {db} | head -1'
+    command = f'{sys.executable} -m rdmalab query "SELECT * FROM results" --format csv --db {db} | head -1'
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("campaign,")
     assert "Traceback" not in done.stderr

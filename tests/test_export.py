@@ -186,6 +186,7 @@ def test_nothing_of_the_notebook_but_its_results_is_in_the_page() -> None:
 
 def test_the_same_notebook_gives_the_same_bytes() -> None:
     """The nonce is made from the content, so it differs exactly when the content differs."""
+
     def page(text: str) -> str:
         return to_html(notebook(block(f"<p>{text}</p>", line())), title="t", header=HEADER)
 
@@ -270,9 +271,7 @@ def test_showing_a_block_in_a_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
     import IPython.display
 
     shown: list[tuple[dict[str, Any], dict[str, Any] | None]] = []
-    monkeypatch.setattr(
-        IPython.display, "display", lambda bundle, raw, metadata=None: shown.append((bundle, metadata))
-    )
+    monkeypatch.setattr(IPython.display, "display", lambda bundle, raw, metadata=None: shown.append((bundle, metadata)))
     piece = Block('<p>a</p><div data-figure="0"></div>', [line()])
     monkeypatch.setenv("RDMALAB_REPORT", "1")
     show(piece)

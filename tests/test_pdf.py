@@ -218,7 +218,7 @@ def test_chinese_is_embedded_and_can_be_searched(printer: Printer, tmp_path: Pat
     out = tmp_path / "zh.pdf"
     section = (
         '<section class="page"><p class="kicker">摘要</p><h2>网络比较：小消息靠 RDMA</h2><p>中心的网络延迟 3 µs，'
-        "<b>心</b>与<em>小</em>；≤ 95%。</p><div data-figure=\"0\"></div></section>"
+        '<b>心</b>与<em>小</em>；≤ 95%。</p><div data-figure="0"></div></section>'
     )
     html = document(Block(section, [chart("网络")]), lang="zh", title="互连网络对比")
     printer.print_pdf(html, out, title="互连网络对比", lang="zh")

@@ -30,7 +30,10 @@ def test_make_targets_exist(name: str) -> None:
 
 def test_both_readmes_have_the_same_code() -> None:
     """The Chinese README shows the same commands and the same code as the English one."""
-    shell = [re.findall(r"^(?:rdmalab|make) .*?(?= {2,}|$)", (ROOT / n).read_text(encoding="utf-8"), re.MULTILINE) for n in READMES]
+    shell = [
+        re.findall(r"^(?:rdmalab|make) .*?(?= {2,}|$)", (ROOT / n).read_text(encoding="utf-8"), re.MULTILINE)
+        for n in READMES
+    ]
     assert shell[0] == shell[1]
     heads = [len(re.findall(r"^#+ ", (ROOT / n).read_text(encoding="utf-8"), re.MULTILINE)) for n in READMES]
     assert heads[0] == heads[1]
@@ -46,8 +49,21 @@ def test_the_views_are_named() -> None:
 
 def test_no_file_names_a_machine_or_a_registry() -> None:
     """The project speaks of itself alone: no address of a registry, no path of a workplace."""
-    words = ("pypi.org", "files.pythonhosted", "registry.npmjs", "deb.debian.org", "/work/" + "main", "../" + "shared/" + "own")
-    for path in [*ROOT.glob("*.md"), *ROOT.glob("*.toml"), *ROOT.glob("*.txt"), *(ROOT / "rdmalab").rglob("*.py"), *(ROOT / "data").rglob("*.toml")]:
+    words = (
+        "pypi.org",
+        "files.pythonhosted",
+        "registry.npmjs",
+        "deb.debian.org",
+        "/work/" + "main",
+        "../" + "shared/" + "own",
+    )
+    for path in [
+        *ROOT.glob("*.md"),
+        *ROOT.glob("*.toml"),
+        *ROOT.glob("*.txt"),
+        *(ROOT / "rdmalab").rglob("*.py"),
+        *(ROOT / "data").rglob("*.toml"),
+    ]:
         text = path.read_text(encoding="utf-8")
         assert not [w for w in words if w in text], path
 

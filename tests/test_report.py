@@ -37,7 +37,18 @@ def db(tmp_path_factory: pytest.TempPathFactory) -> str:
 def synthetic(db: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The report of the synthetic campaign, HTML and PDF where there is a browser."""
     out = tmp_path_factory.mktemp("synthetic")
-    done = run("report", "fabric-comparison", "-p", "campaign=synthetic", "--db", db, "--out", str(out), "--to", "html,pdf" if find_browser() else "html")
+    done = run(
+        "report",
+        "fabric-comparison",
+        "-p",
+        "campaign=synthetic",
+        "--db",
+        db,
+        "--out",
+        str(out),
+        "--to",
+        "html,pdf" if find_browser() else "html",
+    )
     assert done.exit_code == 0, done.output
     return out
 
@@ -45,7 +56,7 @@ def synthetic(db: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_html_is_self_contained_and_names_nobody(synthetic: Path) -> None:
     """No outside address, no absolute path, no code cell; synthetic data says so."""
     html = (synthetic / "fabric_comparison.html").read_text(encoding="utf-8")
-    for word in ("src=\"http", "href=\"http://", str(EXAMPLES), str(Path.home()) + "/", "rdmalab.open", "import rdmalab"):
+    for word in ('src="http', 'href="http://', str(EXAMPLES), str(Path.home()) + "/", "rdmalab.open", "import rdmalab"):
         assert word not in html, word
     assert "SYNTHETIC DATA: nothing was measured" in html
     assert html.count("application/json") >= 6  # charts
@@ -67,9 +78,14 @@ def test_the_pdf_is_fit_to_be_signed(synthetic: Path) -> None:
     for line in fonts:
         assert "Type 3" not in line
         assert line.split()[-5] == "yes", line
-    images = subprocess.run(["pdfimages", "-list", file], capture_output=True, text=True, check=True).stdout.splitlines()[2:]
+    images = subprocess.run(
+        ["pdfimages", "-list", file], capture_output=True, text=True, check=True
+    ).stdout.splitlines()[2:]
     assert images == []
-    assert "TCP\u00a0100G" in "".join(p.extract_text() for p in reader.pages) or "TCP 100G" in reader.pages[1].extract_text()
+    assert (
+        "TCP\u00a0100G" in "".join(p.extract_text() for p in reader.pages)
+        or "TCP 100G" in reader.pages[1].extract_text()
+    )
 
 
 def _flat(outline: list[object]) -> list[object]:
@@ -98,7 +114,9 @@ def test_report_json_holds_the_verdict_and_its_numbers(synthetic: Path) -> None:
 
 def test_measured_tcp_is_faster_than_soft_roce_and_the_report_says_so(db: str, tmp_path: Path) -> None:
     """The measured logs: TCP beats RDMA done by the processor."""
-    done = run("report", "fabric-comparison", "-p", "campaign=softroce", "--to", "html", "--db", db, "--out", str(tmp_path))
+    done = run(
+        "report", "fabric-comparison", "-p", "campaign=softroce", "--to", "html", "--db", db, "--out", str(tmp_path)
+    )
     assert done.exit_code == 0, done.output
     verdict = done.stdout.splitlines()[0].replace("\u00a0", " ")
     assert verdict.startswith("One-way latency: TCP is ")
@@ -122,9 +140,14 @@ def _refused(tmp_path: Path, db: str, *args: str) -> tuple[int, str]:
 
 def test_unknown_fabric(db: str, tmp_path: Path) -> None:
     """A fabric that the campaign does not have is refused with those it has."""
-    code, text = _refused(tmp_path, db, "fabric-comparison", "-p", "campaign=synthetic", "-p", "fabrics=tcp-100g,roce-100")
+    code, text = _refused(
+        tmp_path, db, "fabric-comparison", "-p", "campaign=synthetic", "-p", "fabrics=tcp-100g,roce-100"
+    )
     assert code == 2
-    assert "no run of a fabric 'roce-100' in campaign 'synthetic'; it has: tcp-100g, roce-100g, infiniband-ndr400. Did you mean 'roce-100g'?" in text
+    assert (
+        "no run of a fabric 'roce-100' in campaign 'synthetic'; it has: tcp-100g, roce-100g, infiniband-ndr400. "
+        "Did you mean 'roce-100g'?" in text
+    )
 
 
 def test_misspelt_parameter(db: str, tmp_path: Path) -> None:
@@ -183,10 +206,20 @@ def test_a_failing_cell_fails_the_command(db: str, tmp_path: Path) -> None:
     """A notebook of the user that raises: exit 1, the partial notebook kept under another name, no half report."""
     notebook = {
         "cells": [
-            {"cell_type": "code", "id": "a", "metadata": {"tags": ["parameters"]}, "execution_count": None, "outputs": [], "source": "lang: str = 'en'"},
+            {
+                "cell_type": "code",
+                "id": "a",
+                "metadata": {"tags": ["parameters"]},
+                "execution_count": None,
+                "outputs": [],
+                "source": "lang: str = 'en'",
+            },
             {"cell_type": "code", "id": "b", "metadata": {}, "execution_count": None, "outputs": [], "source": "1 / 0"},
         ],
-        "metadata": {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}, "language_info": {"name": "python"}},
+        "metadata": {
+            "kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"},
+            "language_info": {"name": "python"},
+        },
         "nbformat": 4,
         "nbformat_minor": 5,
     }
@@ -199,7 +232,9 @@ def test_a_failing_cell_fails_the_command(db: str, tmp_path: Path) -> None:
     assert str(tmp_path) not in (out / "mine.failed.ipynb").read_text(encoding="utf-8")
 
 
-def test_without_a_browser_the_html_is_there_and_exit_is_3(db: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_browser_the_html_is_there_and_exit_is_3(
+    db: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The HTML is delivered, one sentence says what to install, exit 3."""
     monkeypatch.setattr("rdmalab.pdf.find_browser", lambda: None)
     done = run("report", "fabric-comparison", "-p", "campaign=softroce", "--db", db, "--out", str(tmp_path))
@@ -213,10 +248,29 @@ def test_without_a_browser_the_html_is_there_and_exit_is_3(db: str, tmp_path: Pa
 def test_the_wheel_makes_a_report_in_an_empty_folder(tmp_path: Path) -> None:
     """What a user installs holds notebooks, templates, fonts and tables: a report from the wheel alone."""
     root = EXAMPLES.parents[1]
-    subprocess.run([sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(tmp_path), str(root)], check=True, capture_output=True)
+    subprocess.run(
+        [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(tmp_path), str(root)],
+        check=True,
+        capture_output=True,
+    )
     wheel = next(tmp_path.glob("*.whl"))
     site = tmp_path / "site"
-    subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target", str(site), str(wheel)], check=True, capture_output=True)
+    subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--no-deps",
+            "--no-index",
+            "--target",
+            str(site),
+            str(wheel),
+        ],
+        check=True,
+        capture_output=True,
+    )
     folder = tmp_path / "empty"
     folder.mkdir()
     environment = {**os.environ, "PYTHONPATH": str(site)}
@@ -226,9 +280,23 @@ def test_the_wheel_makes_a_report_in_an_empty_folder(tmp_path: Path) -> None:
         ["ingest", str(EXAMPLES / "softroce" / "repeats")],
         ["report", "fabric-comparison", "--to", "html"],
     ):
-        done = subprocess.run([sys.executable, "-c", script, *args], cwd=folder, env=environment, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [sys.executable, "-c", script, *args],
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         assert done.returncode == 0, done.stderr
     assert sorted(p.name for p in folder.iterdir()) == ["data", "reports"]
     assert (folder / "reports" / "fabric_comparison.html").stat().st_size > 1_000_000
-    where = subprocess.run([sys.executable, "-c", "import rdmalab; print(rdmalab.__file__)"], cwd=folder, env=environment, capture_output=True, text=True, check=True)
+    where = subprocess.run(
+        [sys.executable, "-c", "import rdmalab; print(rdmalab.__file__)"],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert str(site) in where.stdout

@@ -26,7 +26,9 @@ def _torn(path: Path) -> bool:
         with rdmalab.open(path) as lab:
             runs = lab.sql("SELECT coalesce(sum(rows), 0)::BIGINT AS n FROM raw.runs")["n"][0]
             rows = lab.sql("SELECT count(*) AS n FROM raw.samples")["n"][0]
-            orphans = lab.sql("SELECT count(*) AS n FROM raw.runs WHERE log_id NOT IN (SELECT log_id FROM raw.logs)")["n"][0]
+            orphans = lab.sql("SELECT count(*) AS n FROM raw.runs WHERE log_id NOT IN (SELECT log_id FROM raw.logs)")[
+                "n"
+            ][0]
     except StoreError:
         return path.exists()  # before the first publish there is no store to see
     return bool(runs != rows or orphans)
@@ -58,7 +60,9 @@ def test_ten_killed_ingests_and_one_that_completes(tmp_path: Path) -> None:
 def test_no_worker_outlives_a_killed_ingest(tmp_path: Path) -> None:
     """SIGKILL reaches the ingest alone; its workers end by themselves."""
     command = [sys.executable, "-m", "rdmalab", "ingest", str(EXAMPLES), "--db", str(tmp_path / "lab.duckdb")]
-    with subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+    with subprocess.Popen(
+        command, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as process:
         time.sleep(1.5)
         process.kill()
     end = time.monotonic() + 20
@@ -88,7 +92,10 @@ def test_a_host_name_is_text_everywhere(host: str, tmp_path: Path) -> None:
     (tmp_path / "logs" / "rdmalab.toml").write_text(
         "".join(
             ["[campaign]\nname = 'hosts'\n"]
-            + [f"[[fabric]]\nname = '{f}'\nfamily = '{m}'\nlogs = ['{f}/**']\n" for f, m in (("tcp-100g", "tcp"), ("roce-100g", "roce"))]
+            + [
+                f"[[fabric]]\nname = '{f}'\nfamily = '{m}'\nlogs = ['{f}/**']\n"
+                for f, m in (("tcp-100g", "tcp"), ("roce-100g", "roce"))
+            ]
         ),
         encoding="utf-8",
     )
@@ -96,8 +103,10 @@ def test_a_host_name_is_text_everywhere(host: str, tmp_path: Path) -> None:
     assert CliRunner().invoke(main, ["ingest", str(tmp_path / "logs"), "--db", db]).exit_code == 0
     with rdmalab.open(db) as lab:
         assert any(host in hosts for hosts in lab.runs()["hosts"].to_list())
-    done = CliRunner().invoke(main, ["report", "fabric-comparison", "--to", "html", "--db", db, "--out", str(tmp_path / "out")])
+    done = CliRunner().invoke(
+        main, ["report", "fabric-comparison", "--to", "html", "--db", db, "--out", str(tmp_path / "out")]
+    )
     assert done.exit_code == 0, done.output
     html = (tmp_path / "out" / "fabric_comparison.html").read_text(encoding="utf-8")
     assert "<script>alert" not in html
-    assert "href=\"http://x" not in html
+    assert 'href="http://x' not in html

@@ -27,7 +27,8 @@ from rdmalab.model import Log, Note, Parsed, Reading, Run, Transport
 from rdmalab.sources import Text
 
 _FILLING = b"0123456789. \t"
-_SMALL = 256  # lines of an outline that are worth remembering
+_MANY_LINES = 256  # of an outline: too many to remember each
+_LONG = 1 << 20  # bytes of a text that is not searched as a whole
 
 
 class Format(Protocol):
@@ -56,12 +57,14 @@ def detect(text: Text) -> list[Format]:
     for _, chunk in text.chunks():
         shapes = chunk.translate(None, _FILLING).split(b"\n")
         outline = set(shapes)
-        if len(outline) < _SMALL:
+        if len(outline) < _MANY_LINES:
             likely = set(chain.from_iterable(map(_likely, outline)))
-            found += [form for form in likely.difference(found) if form.SIGNATURE.search(chunk)]
-        else:  # lines that hardly come again
+        else:
             likely = set(_likely.__wrapped__(b"\n".join(outline)))
-            found += [form for form in likely.difference(found) if _stands_in(form, chunk, shapes, outline)]
+        for form in likely.difference(found):
+            searched = chunk if len(chunk) < _LONG else _hot_lines(form, chunk, shapes, outline)
+            if form.SIGNATURE.search(searched):
+                found.append(form)
     return sorted(found, key=lambda f: f.NAME)
 
 
@@ -77,12 +80,11 @@ def _likely(outline: bytes) -> tuple[Format, ...]:
     return tuple(f for f, hints in _hints() if any(hint in outline for hint in hints))
 
 
-def _stands_in(form: Format, chunk: bytes, shapes: list[bytes], outline: set[bytes]) -> bool:
-    """Whether a signature stands in a long text: only in lines with a hint it is looked for."""
+def _hot_lines(form: Format, chunk: bytes, shapes: list[bytes], outline: set[bytes]) -> bytes:
+    """The lines of a long text in which a signature may stand, because a hint does."""
     hints = next(hints for f, hints in _hints() if f is form)
     hot = {shape for shape in outline if any(hint in shape + b"\n" for hint in hints)}
-    lines = compress(chunk.split(b"\n"), map(hot.__contains__, shapes))
-    return form.SIGNATURE.search(b"\n".join((*lines, b""))) is not None
+    return b"\n".join((*compress(chunk.split(b"\n"), map(hot.__contains__, shapes)), b""))
 
 
 @cache

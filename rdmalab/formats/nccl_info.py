@@ -158,7 +158,7 @@ def parse(text: Text) -> Parsed:
 def _lines_of_interest(number: int, chunk: bytes) -> Iterator[tuple[int, bytes, bool]]:
     """Yields (line number, line, whether it has an end) of every line with one of the words, in order."""
     lines = chunk.split(b"\n")
-    hits = [at for at, line in enumerate(lines) if any(word in line for word in _WORDS)]
+    hits = [at for word in _WORDS if word in chunk for at, line in enumerate(lines) if word in line]
     at = counted = 0
     for found in _BEGINNING.finditer(chunk):
         at += chunk.count(b"\n", counted, found.start())

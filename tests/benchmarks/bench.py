@@ -41,16 +41,26 @@ def logs(kind: str, count: int) -> Iterator[str]:
     for number in range(count):
         rng = Random(f"bench/{kind}/{number}")
         if kind == "nccl":
-            yield generate.nccl_log(generate.NDR, "all_reduce", rng).partition("# nccl-tests")[2].join(["# nccl-tests", ""])
+            yield (
+                generate.nccl_log(generate.NDR, "all_reduce", rng)
+                .partition("# nccl-tests")[2]
+                .join(["# nccl-tests", ""])
+            )
         else:
             yield generate.perftest_logs(generate.NDR, "ib_write_bw", number, rng)[0]
 
 
 def cpu_seconds(work: Callable[[], object]) -> float:
     """User and system seconds of this process and its children."""
-    before = sum(resource.getrusage(w).ru_utime + resource.getrusage(w).ru_stime for w in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    before = sum(
+        resource.getrusage(w).ru_utime + resource.getrusage(w).ru_stime
+        for w in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    )
     work()
-    after = sum(resource.getrusage(w).ru_utime + resource.getrusage(w).ru_stime for w in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    after = sum(
+        resource.getrusage(w).ru_utime + resource.getrusage(w).ru_stime
+        for w in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    )
     return after - before
 
 
@@ -76,7 +86,8 @@ def bench_ingest(kind: str, folder: Path) -> None:
     marginal = (whole - tenth) / (COUNT - COUNT // 10)
     print(
         f"{kind}: {COUNT} logs, {size / 1e6:.1f} MB: into the store {whole:.2f} cpu-s ({1e6 * marginal:.0f} us a log), "
-        f"read + sha256 {floor:.3f} cpu-s ({1e6 * floor / COUNT:.0f} us a log): ratio {marginal / (floor / COUNT):.1f}; "
+        f"read + sha256 {floor:.3f} cpu-s ({1e6 * floor / COUNT:.0f} us a log): "
+        f"ratio {marginal / (floor / COUNT):.1f}; "
         f"again, all known: {again:.2f} cpu-s"
     )
 
