@@ -145,7 +145,7 @@ def read(layout: Layout, cells: list[str], line: int) -> tuple[Columns, list[Pri
         Its samples and what was printed, None where the number of cells is not that of a full row.
 
     Raises:
-        ValueError: A cell is no number.
+        ValueError: A cell is no number, or one beyond 64 bits.
     """
     if len(cells) == layout.width - 1 and "redop" in layout.head and not cells[3].isalpha():
         cells = [*cells[:3], "none", *cells[3:]]  # where there is none, versions until 2022-09 print a blank
@@ -170,10 +170,10 @@ def read_columns(layout: Layout, cells: list[tuple[str, ...]], lines: Sequence[i
     Reads full rows, column by column: samples by row and placement, and what was printed of each.
 
     Raises:
-        ValueError: A cell is no number.
+        ValueError: A cell is no number, or one beyond 64 bits.
     """
     head: dict[str, Sequence[Any]] = {"line": lines, "dtype": cells[2]}
-    head["size_bytes"], head["count"] = list(map(int, cells[0])), list(map(int, cells[1]))
+    head["size_bytes"], head["count"] = _whole(cells[0]), _whole(cells[1])
     for name, read_cell in (("redop", _redop), ("root", _root)):
         if name in layout.head:
             head[name] = _each(read_cell, cells[layout.head.index(name)])
@@ -187,6 +187,14 @@ def read_columns(layout: Layout, cells: list[tuple[str, ...]], lines: Sequence[i
         columns |= {name: [e.get(name) for e in extras] for name in dict.fromkeys(chain.from_iterable(extras))}
     printed = [zip(cells[p.time], cells[p.algbw], cells[p.busbw], strict=True) for p in layout.places]
     return columns, _woven([list(column) for column in printed])
+
+
+def _whole(cells: tuple[str, ...]) -> list[int]:
+    """Whole numbers; one beyond 64 bits is no size that a tool printed, and no store could hold it."""
+    values = list(map(int, cells))
+    if max(values) >= 2**63:
+        raise ValueError(max(values))
+    return values
 
 
 def _woven(columns: Sequence[Sequence[Any]]) -> list[Any]:
@@ -255,6 +263,8 @@ def _check(cell: str, deviation: bool) -> float | None:
     if "e" not in cell and (deviation or "." in cell) and "n" not in cell:
         raise ValueError(cell)
     value = _number(cell.rstrip("*"))
+    if value is not None and abs(value) >= 2**63:
+        raise ValueError(cell)
     return value if deviation or value is None else int(value)
 
 

@@ -559,3 +559,18 @@ def test_corpus_is_read_without_contradiction() -> None:
         assert not {"size_time_mismatch", "implied_ranks", "average_mismatch"} & set(codes(found)), path
         if any(r.status == "truncated" and not r.samples for r in found.runs):
             assert "torn_row" in codes(found), path
+
+
+def test_a_size_beyond_64_bits_costs_its_row_alone() -> None:
+    """The row becomes a note with its line; the rows around it are read."""
+    good = " 1048576 262144 float sum -1 61.13 17.15 25.73 0 60.02 17.47 26.21 0"
+    bad = good.replace(" 1048576 ", "99999999999999999999999 ")
+    header = (
+        "# nThread 1 nGpus 4 minBytes 1 maxBytes 2 step: 2(factor) warmup iters: 5 iters: 20 agg iters: 1 "
+        "validation: 1 graph: 0\n"
+        "# size count type redop root time algbw busbw #wrong time algbw busbw #wrong\n"
+        "# (B) (elements) (us) (GB/s) (GB/s) (us) (GB/s) (GB/s)\n"
+    )
+    parsed = nccl_tests.parse(Text.of(header + "\n".join([good, bad, good]) + "\n"))
+    assert [s.size_bytes for s in parsed.runs[0].samples] == [1048576] * 4
+    assert [n.line for n in parsed.notes if n.code == "torn_row"] == [5]
