@@ -27,7 +27,9 @@ from typing import Any, BinaryIO, NamedTuple, cast
 _CHUNK = 4 << 20  # bytes; a literal-first scan of 4 MiB pieces is as fast as one over a mapped file
 _KEEP = 32 << 20  # a text up to this size is held in memory and read once
 _MEMBER = 256 << 20  # a compressed tar cannot be entered in the middle, so its members are held: none beyond this
-_UNPACKED = 64 << 30  # what unpacks to more than this, or beyond 1 GiB to 1000 times its size, is no log but a bomb
+_UNPACKED = 64 << 30  # what unpacks to more than this, or to 1000 times its size, is no log but a bomb
+_TRUSTED = 1 << 30  # up to here no ratio is looked at
+_ZSTD = ("compression.zstd", "backports.zstd")  # of Python 3.14, and for those before
 _TAR_ENDINGS = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2", ".tbz2", ".tar.zst", ".tzst")
 _UNTIDY = re.compile(r"//|/\.?$|(?:^|/)\./|^$")  # what a Path makes shorter
 _UTF16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
@@ -40,18 +42,12 @@ class _RefusedError(OSError):
 
 
 def _open_zstd(raw: Any, mode: str) -> BinaryIO:
-    """Opens a .zst file with whichever package can: of Python 3.14, its backport, or zstandard."""
-    for package in ("compression.zstd", "backports.zstd"):
+    """Opens a .zst file with the first package that is there."""
+    for package in _ZSTD:
         with contextlib.suppress(ImportError):
             zstd = importlib.import_module(package)
             return io.BufferedReader(_Zstd(zstd.open(raw, mode), zstd.ZstdError))
-    try:
-        zstd = importlib.import_module("zstandard")
-    except ImportError:
-        raise _RefusedError("zstd is not read here: pip install backports.zstd, or decompress it first") from None
-    raw = open(raw, mode) if isinstance(raw, str) else raw  # noqa: SIM115 - closed with the reader
-    reader = zstd.ZstdDecompressor().stream_reader(raw, read_across_frames=True)
-    return io.BufferedReader(_Zstd(reader, zstd.ZstdError))
+    raise _RefusedError("zstd is not read here: pip install backports.zstd, or decompress it first")
 
 
 class _Zstd(io.RawIOBase):
@@ -188,7 +184,7 @@ class Text:
 
 
 def _check_unpacked(unpacked: int, packed: int | None) -> None:
-    if packed is None or unpacked <= 1 << 30:
+    if packed is None or unpacked <= _TRUSTED:
         return
     if unpacked > _UNPACKED:
         raise _RefusedError(f"it unpacks to more than {_UNPACKED >> 30} GiB; not read")

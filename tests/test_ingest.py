@@ -7,6 +7,7 @@ import zipfile
 from collections.abc import Iterator
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ import pytest
 from rdmalab import formats
 from rdmalab import ingest as ingesting
 from rdmalab.errors import UsageError
+from rdmalab.formats import nccl_tests
 from rdmalab.ingest import forget, ingest, worker_processes
 from rdmalab.lab import Lab
 from rdmalab.model import Parsed
@@ -236,11 +238,20 @@ def test_a_parser_that_raises_is_a_note(bench: Bench, monkeypatch: pytest.Monkey
     ]
 
 
-def test_a_number_that_no_column_holds_is_a_note(bench: Bench) -> None:
-    """A size beyond 64 bits costs its own log, not the ingest."""
-    bench.log("1.log", nccl_log(rows="  99999999999999999999999    262144     float     sum      -1    61.13   17.15   "
-                                     "32.16      0    60.94   17.21   32.26      0\n"))  # fmt: skip
-    bench.log("2.log", nccl_log())
+def test_a_number_that_no_column_holds_is_a_note(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A number beyond 64 bits that a format lets pass costs its own log, not the ingest."""
+    real = nccl_tests.parse
+
+    def careless(text: Text) -> Parsed:
+        parsed = real(text)
+        if not text.path.endswith("1.log"):
+            return parsed
+        samples = (parsed.runs[0].samples[0]._replace(size_bytes=10**22),)
+        return replace(parsed, runs=(replace(parsed.runs[0], samples=samples),))
+
+    monkeypatch.setattr(nccl_tests, "parse", careless)
+    bench.log("1.log", nccl_log(pid=1))
+    bench.log("2.log", nccl_log(pid=2))
     receipt = bench.ingest()
     assert (receipt.new_logs, receipt.runs) == (2, 1)
     ((path, code, text),) = bench.rows("SELECT path, code, text FROM notes JOIN logs USING (log_id)")

@@ -1,11 +1,14 @@
 """From paths to texts: every file once and in order, every encoding as lines, nothing unreadable in silence."""
 
 import bz2
+import contextlib
 import gzip
 import hashlib
+import importlib
 import io
 import lzma
 import os
+import re
 import tarfile
 import zipfile
 from collections.abc import Iterator
@@ -111,16 +114,23 @@ def test_a_file_that_vanished_is_said(tmp_path: Path) -> None:
 # Compressed files and archives
 
 
-@pytest.mark.parametrize("ending", [".gz", ".xz", ".bz2", ".GZ"])
+def pack_zstd(content: bytes) -> bytes:
+    for package in ("compression.zstd", "backports.zstd"):
+        with contextlib.suppress(ImportError):
+            return bytes(importlib.import_module(package).compress(content))
+    pytest.skip("no package writes zstd")
+
+
+@pytest.mark.parametrize("ending", [".gz", ".xz", ".bz2", ".GZ", ".zst"])
 def test_compressed_files_are_read_as_their_content(tmp_path: Path, ending: str) -> None:
     """Lines, size and hash are those of the decompressed bytes."""
-    pack = {".gz": gzip.compress, ".xz": lzma.compress, ".bz2": bz2.compress}[ending.lower()]
+    pack = {".gz": gzip.compress, ".xz": lzma.compress, ".bz2": bz2.compress, ".zst": pack_zstd}[ending.lower()]
     text = only(write(tmp_path / f"a.log{ending}", pack(CONTENT)))
     assert (list(text.lines()), text.size_bytes) == (LINES, 19)
     assert text.sha256 == hashlib.sha256(CONTENT).hexdigest() == Text.of(CONTENT).sha256
 
 
-@pytest.mark.parametrize("ending", [".gz", ".xz", ".bz2", ".zip", ".tar", ".tar.gz", ".tgz"])
+@pytest.mark.parametrize("ending", [".gz", ".xz", ".bz2", ".zip", ".tar", ".tar.gz", ".tgz", ".zst", ".tar.zst"])
 def test_damaged_compressed_files_are_said(tmp_path: Path, ending: str) -> None:
     """What claims to be compressed and is not, is skipped with a reason."""
     found = skipped(write(tmp_path / f"a{ending}", b"this is no archive at all\n" * 40))
@@ -134,11 +144,11 @@ def test_a_compressed_file_that_was_cut_is_said(tmp_path: Path) -> None:
     assert found.reason == "compressed file ended before the end-of-stream marker was reached"
 
 
-def test_zstd_is_read(tmp_path: Path) -> None:
-    """A .zst is read where Python or a package can, and a damaged one is said."""
-    zstd = pytest.importorskip("backports.zstd")
-    assert list(only(write(tmp_path / "a.log.zst", zstd.compress(CONTENT))).lines()) == LINES
-    assert skipped(write(tmp_path / "b.zst", b"(\xb5/\xfd")).reason
+def test_zstd_without_a_package_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no package reads it, the way out is named."""
+    monkeypatch.setattr(sources, "_ZSTD", ("no_such_package",))
+    reason = skipped(write(tmp_path / "a.zst", b"(\xb5/\xfd")).reason
+    assert reason == "zstd is not read here: pip install backports.zstd, or decompress it first"
 
 
 def members() -> Iterator[tuple[str, bytes]]:
@@ -159,7 +169,7 @@ def pack_tar(path: Path, mode: str) -> None:
             tar.addfile(info, io.BytesIO(content))
 
 
-@pytest.mark.parametrize("name", ["a.zip", "a.tar", "a.tar.gz", "a.tgz", "a.tar.xz", "a.tar.bz2"])
+@pytest.mark.parametrize("name", ["a.zip", "a.tar", "a.tar.gz", "a.tgz", "a.tar.xz", "a.tar.bz2", "a.tar.zst"])
 def test_members_are_addressed_by_archive_and_name(tmp_path: Path, name: str) -> None:
     """Every member is a text of its own; folders and hidden members are none; a compressed member is decompressed."""
     path = tmp_path / name
@@ -168,6 +178,9 @@ def test_members_are_addressed_by_archive_and_name(tmp_path: Path, name: str) ->
             archive.mkdir("ib")
             for member, content in members():
                 archive.writestr(member, content)
+    elif name == "a.tar.zst":
+        pack_tar(tmp_path / "a.tar", "w")
+        path.write_bytes(pack_zstd((tmp_path / "a.tar").read_bytes()))
     else:
         pack_tar(path, {"tar": "w", "tgz": "w:gz"}.get(name.rsplit(".")[-1], f"w:{name.rsplit('.')[-1]}"))
     found = [t for t in texts(path) if isinstance(t, Text)]
@@ -188,6 +201,83 @@ def test_one_damaged_member_leaves_the_others(tmp_path: Path) -> None:
     assert (broken.path, broken.reason) == (f"{path}!1.log.gz", "not a gzipped file (b'no')")
     assert isinstance(whole, Text)
     assert list(whole.lines()) == LINES
+
+
+def test_content_made_to_fill_disks_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What unpacks to a thousand times its size, or to more than any log, is said in a line and left alone."""
+    monkeypatch.setattr(sources, "_KEEP", 1 << 20)
+    monkeypatch.setattr(sources, "_CHUNK", 1 << 20)
+    monkeypatch.setattr(sources, "_TRUSTED", 4 << 20)
+    zeros = bytes(8 << 20)
+    bomb = skipped(write(tmp_path / "a.log.bz2", bz2.compress(zeros)))
+    assert bomb.reason == "it unpacks to more than 1000 times its size; not read"
+    with zipfile.ZipFile(tmp_path / "b.zip", "w", zipfile.ZIP_BZIP2) as archive:
+        archive.writestr("bomb.log", zeros)
+        archive.writestr("whole.log", CONTENT)
+    refused, whole = texts(tmp_path / "b.zip")
+    assert refused == Skipped(f"{tmp_path}/b.zip!bomb.log", bomb.reason)
+    assert isinstance(whole, Text)
+    monkeypatch.setattr(sources, "_UNPACKED", 6 << 20)
+    noise = skipped(write(tmp_path / "c.log.gz", gzip.compress(os.urandom(7 << 20), 1)))
+    assert noise.reason == "it unpacks to more than 0 GiB; not read"
+
+
+def test_a_tar_that_holds_more_than_it_weighs_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The members before that are read; the rest of the archive is said in one line."""
+    monkeypatch.setattr(sources, "_TRUSTED", 1 << 20)
+    with tarfile.open(tmp_path / "a.tar.bz2", "w:bz2") as tar:
+        for number, content in enumerate((CONTENT, bytes(8 << 20), CONTENT)):
+            info = tarfile.TarInfo(f"{number}.log")
+            info.size = len(content)
+            tar.addfile(info, io.BytesIO(content))
+    first, rest = texts(tmp_path / "a.tar.bz2")
+    assert isinstance(first, Text)
+    assert rest == Skipped(f"{tmp_path}/a.tar.bz2", "it unpacks to more than 1000 times its size; not read")
+
+
+def test_members_larger_than_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A member of a .zip is streamed, also after its archive was closed; one of a .tar has to be unpacked."""
+    monkeypatch.setattr(sources, "_KEEP", 100)
+    monkeypatch.setattr(sources, "_CHUNK", 50)
+    monkeypatch.setattr(sources, "_MEMBER", 100)
+    long = CONTENT * 20
+    with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("1.log", long)
+    (text,) = texts(tmp_path / "a.zip")
+    assert isinstance(text, Text)
+    assert text.held is None
+    assert len(list(text.lines())) == 60
+    assert b"".join(chunk for _, chunk in text.chunks()) == long
+    with tarfile.open(tmp_path / "a.tar", "w") as tar:
+        info = tarfile.TarInfo("1.log")
+        info.size = len(long)
+        tar.addfile(info, io.BytesIO(long))
+    reason = "a member of more than 0 MiB: unpack the archive to have it read"
+    assert skipped(tmp_path / "a.tar") == Skipped(f"{tmp_path}/a.tar!1.log", reason)
+
+
+def test_links_and_devices_in_an_archive_are_said(tmp_path: Path) -> None:
+    """They are no files, and what they point at may be anywhere."""
+    with tarfile.open(tmp_path / "a.tar", "w") as tar:
+        for name, kind in (("pipe", tarfile.FIFOTYPE), ("disk", tarfile.BLKTYPE), ("link", tarfile.SYMTYPE)):
+            info = tarfile.TarInfo(name)
+            info.type, info.linkname = kind, "link"
+            tar.addfile(info)
+    assert [s.reason for s in texts(tmp_path / "a.tar") if isinstance(s, Skipped)] == ["not a plain file"] * 3
+
+
+def test_lines_can_be_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks that a pattern matches are left out; the numbers of the others stay."""
+    noise = re.compile(r"^(?:noise[^\n]*\n)+", re.MULTILINE)
+    content = "noise 1\nnoise 2\na\nb\nnoise 3\n\nc\nnoise 4"
+    expected = [(3, "a"), (4, "b"), (6, ""), (7, "c"), (8, "noise 4")]
+    assert list(Text.of(content).lines(noise)) == expected
+    monkeypatch.setattr(sources, "_KEEP", 4)
+    monkeypatch.setattr(sources, "_CHUNK", 9)
+    text = Text.of(content)
+    monkeypatch.setattr(sources, "_KEEP", 1 << 20)
+    assert list(text.lines(noise)) == expected
+    assert list(Text.of("noise\n").lines(noise)) == []
 
 
 # Encodings
