@@ -30,8 +30,6 @@ ALLOWED = {
     "membership": {"campaign", "limits", "store"},
     "parts": {"rdmalab", "model", "store"},
     "ingest": {"rdmalab", "campaign", "errors", "formats", "membership", "model", "parts", "sources", "store"},
-    "executors": {"errors", "ingest"},
-    "shards": {"rdmalab", "errors", "ingest", "sources", "store"},
     "series": {"errors", "units", "lab"},
     "compare": {"errors", "pairs", "series", "stats", "telemetry", "lab"},
     "lab": {"errors", "store", "compare", "series"},
@@ -55,7 +53,6 @@ ALLOWED = {
     "cli": {
         "rdmalab",
         "errors",
-        "executors",
         "export_json",
         "formats",
         "ingest",
@@ -65,7 +62,6 @@ ALLOWED = {
         "tables",
         "model",
         "report",
-        "shards",
         "show",
         "sources",
         "store",
@@ -80,7 +76,6 @@ ONLY_HERE = {
     "nbconvert": {"export"},
     "playwright": {"pdf"},
     "pikepdf": {"pdf"},
-    "distributed": {"executors"},
     "scipy": {"stats"},
 }
 
