@@ -16,8 +16,10 @@ from rdmalab.errors import RdmalabError, UsageError
 if TYPE_CHECKING:
     import polars as pl
 
+    from rdmalab.ingest import Receipt
     from rdmalab.lab import Lab
     from rdmalab.model import Log
+    from rdmalab.store import Store
 
 
 class _Cli(click.Group):
@@ -43,20 +45,40 @@ _db = click.option(
 
 
 @main.command()
-@click.argument("paths", nargs=-1, required=True)
+@click.argument("paths", nargs=-1)
 @click.option("--campaign", metavar="NAME", help="Campaign of logs that stand beside no rdmalab.toml.")
 @click.option("--json", "as_json", is_flag=True, help="The receipt as one JSON object.")
+@click.option(
+    "--executor", "where", metavar="WHERE", default="process", show_default=True,
+    help="What reads: serial, process, process:N or dask:ADDRESS (of a scheduler).",
+)  # fmt: skip
+@click.option("--shard", metavar="I/N", help="Only read the I-th share of N into --parts; the store is not changed.")
+@click.option("--parts", type=click.Path(file_okay=False), help="The folder of a --shard.")
+@click.option("--commit", "folder", type=click.Path(file_okay=False), help="Store what all shards left in this folder.")
 @_db
-def ingest(paths: tuple[str, ...], campaign: str | None, as_json: bool, db: str | None) -> None:
+def ingest(
+    paths: tuple[str, ...], campaign: str | None, as_json: bool, where: str, shard: str | None, parts: str | None,
+    folder: str | None, db: str | None,
+) -> None:  # fmt: skip
     """Read logs, folders and archives into the store. Known content is not read again."""
-    from rdmalab.ingest import ingest as run
-    from rdmalab.ingest import worker_processes
+    from rdmalab import ingest as library
+    from rdmalab import shards
+    from rdmalab.executors import executor_of
     from rdmalab.store import Store
 
     store = Store(db)
+    if folder and (paths or shard or parts):
+        raise UsageError("--commit DIR stands alone: the logs were named when the shards were read")
+    if not (folder or paths):
+        raise UsageError("ingest wants files, folders or archives, or --commit DIR")
+    if bool(shard) != bool(parts):
+        raise UsageError("--shard I/N and --parts DIR go together")
+    if folder:
+        return _print_receipt(shards.commit_shards(folder, store, campaign=campaign), store, as_json)
+    share = shards.Shard.of(shard) if shard else None
     hidden = as_json or not sys.stderr.isatty()
     with (
-        worker_processes() as executor,
+        executor_of(where) as executor,
         click.progressbar(length=1, label="reading", file=sys.stderr, hidden=hidden) as bar,
     ):
 
@@ -64,7 +86,18 @@ def ingest(paths: tuple[str, ...], campaign: str | None, as_json: bool, db: str 
             bar.length = total
             bar.update(done - bar.pos)
 
-        receipt = run(paths, store, campaign=campaign, executor=executor, progress=progress)
+        if share and parts:
+            count = shards.read_shard(paths, share, parts, store, executor=executor, progress=progress)
+            click.echo(
+                f"shard {shard}: {count} files read into {parts}; when all are there: rdmalab ingest --commit {parts}"
+            )
+            return None
+        staging = store.path.absolute().parent if where.startswith("dask") else None  # seen by all machines
+        receipt = library.ingest(paths, store, campaign=campaign, executor=executor, staging=staging, progress=progress)
+    return _print_receipt(receipt, store, as_json)
+
+
+def _print_receipt(receipt: "Receipt", store: "Store", as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(receipt.to_dict(), ensure_ascii=False))
     else:

@@ -97,6 +97,7 @@ def ingest(
     *,
     campaign: str | None = None,
     executor: Executor | None = None,
+    staging: str | Path | None = None,
     progress: Progress | None = None,
 ) -> Receipt:
     """
@@ -106,6 +107,7 @@ def ingest(
         paths: Files, folders and archives.
         campaign: Name for logs that no campaign file rules. Default: ``default``.
         executor: Runs the map when there is enough to do, see :func:`worker_processes`; default: this process.
+        staging: A folder that all workers see, for the time of the ingest. Default: that of temporary files.
         progress: Called with (files done, files to do).
 
     Raises:
@@ -116,13 +118,28 @@ def ingest(
     files, skipped = list_files(paths)
     loaded = load_campaigns(f.path for f in files)  # a wrong campaign file is said before an hour of reading
     fresh = plan(files, store)
+    if staging:
+        Path(staging).mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="rdmalab-", dir=staging) as folder:
+        parts = list(map_files([f.path for f in fresh], folder, executor, progress))
+        return store_parts(store, files, fresh, skipped, parts, loaded, campaign)
+
+
+def store_parts(
+    store: Store,
+    files: list[sources.File],
+    fresh: list[sources.File],
+    skipped: list[sources.Skipped],
+    parts: list[Part],
+    loaded: dict[Path, campaigns.Campaign],
+    campaign: str | None,
+) -> Receipt:
+    """The last step: what was read of the *fresh* ones among *files*, in one transaction."""
     receipt = Receipt(files=len(files), already_known=len(files) - len(fresh), not_read=[asdict(s) for s in skipped])
-    with tempfile.TemporaryDirectory(prefix="rdmalab-") as staging:
-        parts = list(map_files([f.path for f in fresh], staging, executor, progress))
-        with store.write() as writer:
-            read = commit(writer, fresh, parts, receipt)
-            receipt.campaigns, receipt.remarks = write_memberships(writer, {f.path for f in files}, loaded, campaign)
-            _count(writer, read, receipt)
+    with store.write() as writer:
+        read = commit(writer, fresh, parts, receipt)
+        receipt.campaigns, receipt.remarks = write_memberships(writer, {f.path for f in files}, loaded, campaign)
+        _count(writer, read, receipt)
     return receipt
 
 
@@ -133,6 +150,12 @@ def list_files(paths: Iterable[str | Path]) -> tuple[list[sources.File], list[so
     Raises:
         UsageError: A path does not exist.
     """
+    paths = list(paths)
+    if "-" in paths:
+        raise UsageError(
+            "standard input cannot be found again, so it is not stored; save it to a file, or see it with "
+            "'rdmalab parse -'"
+        )
     try:
         found = list(sources.find(paths))
     except FileNotFoundError as error:
@@ -143,11 +166,7 @@ def list_files(paths: Iterable[str | Path]) -> tuple[list[sources.File], list[so
 
 def _log_path(path: str) -> str | None:
     """The absolute path of a file, None of a campaign file."""
-    return (
-        None
-        if path.endswith(campaigns.FILE_NAME) and os.path.basename(path) == campaigns.FILE_NAME
-        else os.path.abspath(path)
-    )
+    return None if os.path.basename(path) == campaigns.FILE_NAME else os.path.abspath(path)
 
 
 def plan(files: list[sources.File], store: Store) -> list[sources.File]:
@@ -167,7 +186,9 @@ def map_files(paths: list[str], staging: str, executor: Executor | None, progres
     """Runs :func:`read_files` over the paths in tasks; parts come in any order."""
     if len(paths) < _SERIAL_BELOW:
         executor = None
-    size = min(_FILES_A_TASK, -(-len(paths) // (4 * (os.cpu_count() or 1)))) if executor else _FILES_A_TASK
+    size = _FILES_A_TASK
+    if executor:  # enough tasks for all workers, small enough that to lose one costs little
+        size = max(1, min(_FILES_A_TASK // 4, -(-len(paths) // (4 * (os.cpu_count() or 1)))))
     tasks = [paths[i : i + size] for i in range(0, len(paths), size)]
     done = 0
     for part, count in _run(tasks, staging, executor):

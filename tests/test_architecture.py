@@ -30,6 +30,8 @@ ALLOWED = {
     "membership": {"campaign", "limits", "store"},
     "parts": {"rdmalab", "model", "store"},
     "ingest": {"rdmalab", "campaign", "errors", "formats", "membership", "model", "parts", "sources", "store"},
+    "executors": {"errors", "ingest"},
+    "shards": {"rdmalab", "errors", "ingest", "sources", "store"},
     "series": {"errors", "units", "lab"},
     "compare": {"errors", "pairs", "series", "stats", "telemetry", "lab"},
     "lab": {"errors", "store", "compare", "series"},
@@ -53,6 +55,7 @@ ALLOWED = {
     "cli": {
         "rdmalab",
         "errors",
+        "executors",
         "export_json",
         "formats",
         "ingest",
@@ -62,6 +65,7 @@ ALLOWED = {
         "tables",
         "model",
         "report",
+        "shards",
         "show",
         "sources",
         "store",
@@ -76,6 +80,7 @@ ONLY_HERE = {
     "nbconvert": {"export"},
     "playwright": {"pdf"},
     "pikepdf": {"pdf"},
+    "distributed": {"executors"},
     "scipy": {"stats"},
 }
 
