@@ -7,15 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from rdmalab.formats import osu
 from rdmalab.model import Parsed, Run, Sample
 from rdmalab.sources import Text
 
 LOGS = Path(__file__).parent / "osu"
-ALL = sorted(path.name for path in LOGS.iterdir())
 
 
 def content(name: str) -> str:
@@ -177,35 +174,6 @@ def test_unknown_columns_are_refused() -> None:
     assert (samples(found), codes(found)) == ([], ["columns_unknown"])
 
 
-@pytest.mark.parametrize("name", ALL)
-def test_the_signature_finds_every_log(name: str) -> None:
-    """Every log here is recognised, by its hints too."""
-    data = (LOGS / name).read_bytes()
-    assert osu.SIGNATURE.search(data)
-    assert any(hint in data for hint in osu.HINTS)
-
-
-@pytest.mark.parametrize("name", ALL)
-@pytest.mark.parametrize("prefix", ["0: ", "[1,0]<stdout>:"])
-def test_a_launcher_prefix_changes_nothing(name: str, prefix: str) -> None:
-    """Lines behind launcher prefixes are read like bare ones."""
-    lines = (LOGS / name).read_text().splitlines()
-    found = parsed_text("".join(f"{prefix}{line}\n" for line in lines))
-    assert samples(found) == samples(parsed(name.rsplit(".", 1)[0]))
-
-
-@pytest.mark.parametrize("name", ALL)
-def test_cutting_a_log_invents_nothing(name: str) -> None:
-    """Cut behind any line, a log gives no number that the whole log does not give at the same place."""
-    lines = (LOGS / name).read_text().splitlines(keepends=True)
-    whole = samples(parsed(name.rsplit(".", 1)[0]))
-    for end in range(len(lines)):
-        part = samples(parsed_text("".join(lines[:end])))
-        assert len(part) <= len(whole)
-        for got, full in zip(part, whole, strict=False):
-            assert all(a in (None, b) for a, b in zip(got, full, strict=True))
-
-
 OTHERS = (
     b"bytes   iters   total       time     MB/sec    usec/xfer   Mxfers/sec\n"
     b"64k     2k      125m        0.02s   6189.06      10.59       0.09\n"
@@ -221,19 +189,6 @@ def test_other_tools_are_left_alone() -> None:
     assert not osu.SIGNATURE.search(OTHERS)
     assert parsed_text(OTHERS.decode()) == Parsed()
     assert parsed_text("") == Parsed()
-
-
-PIECES = st.sampled_from([line for name in ALL for line in (LOGS / name).read_text().splitlines()])
-
-
-@given(st.lists(PIECES | st.text(max_size=40), max_size=25))
-@settings(max_examples=200, deadline=None)
-def test_any_text_is_read(lines: list[str]) -> None:
-    """No order of lines raises, and every sample names a line with a digit."""
-    text = "\n".join(lines)
-    for sample in samples(parsed_text(text)):
-        assert sample.line is not None
-        assert any(c.isdigit() for c in text.split("\n")[sample.line - 1])
 
 
 def check(found: Parsed, expected: dict[str, Any]) -> None:
