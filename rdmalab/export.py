@@ -13,7 +13,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from html import escape, unescape
@@ -418,17 +418,6 @@ def _plotly_js() -> str:
     from plotly.offline import get_plotlyjs
 
     return str(get_plotlyjs())
-
-
-def missing_glyphs(text: str) -> set[str]:
-    """The characters of *text* that none of the shipped fonts can show."""
-    return {c for c in set(text) if c.isprintable() and not any(low <= ord(c) <= high for low, high in _coverage())}
-
-
-@cache
-def _coverage() -> Sequence[tuple[int, int]]:
-    rows = (FONTS / "coverage.txt").read_text(encoding="ascii").split()
-    return [(int(low, 16), int(high or low, 16)) for low, _, high in (row.partition("-") for row in rows)]
 
 
 def _words(lang: str) -> Mapping[str, str]:

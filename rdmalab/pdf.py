@@ -245,13 +245,21 @@ def _listen(page: "Page") -> list[str]:
     return heard
 
 
-def _print(page: "Page") -> tuple[bytes, list[str]]:
+# Every heading in order, with its section's kicker ("1 Latency") before it: two pages may have the same finding.
+_HEADINGS = """[...document.querySelectorAll('h1,h2,h3,h4,h5,h6')].map(h => {
+    const before = h.previousElementSibling;
+    const kicker = before?.classList.contains('kicker') ? `${before.textContent}: ` : '';
+    return [h.textContent, kicker + h.textContent];
+})"""
+
+
+def _print(page: "Page") -> tuple[bytes, list[tuple[str, str]]]:
     """The PDF and the headings of the page. Printed twice when the text refers to pages by number."""
     raw = _once(page)
     if page.locator("a[data-print]").count():
         page.evaluate(_FILL, _pages_of_anchors(raw))
         raw = _once(page)
-    return raw, page.evaluate("[...document.querySelectorAll('h1,h2,h3,h4,h5,h6')].map(h => h.textContent)")
+    return raw, page.evaluate(_HEADINGS)
 
 
 def _once(page: "Page") -> bytes:
@@ -282,7 +290,7 @@ def _source_date() -> datetime | None:
     return datetime.fromtimestamp(int(epoch), UTC) if epoch.isdigit() else None
 
 
-def _finish(raw: bytes, headings: list[str], title: str, lang: str, created: datetime | None) -> bytes:
+def _finish(raw: bytes, headings: list[tuple[str, str]], title: str, lang: str, created: datetime | None) -> bytes:
     """Title, language, bookmarks, dates and identifier of our own, packed."""
     import pikepdf
 
@@ -299,18 +307,25 @@ def _finish(raw: bytes, headings: list[str], title: str, lang: str, created: dat
     return buffer.getvalue()
 
 
-def _bookmarks(pdf: "pikepdf.Pdf", headings: list[str]) -> None:
-    """Chromium swallows the space at every line end of a heading; the bookmarks get the headings as written."""
+def _bookmarks(pdf: "pikepdf.Pdf", headings: list[tuple[str, str]]) -> None:
+    """
+    Names the bookmarks, which Chromium makes of the headings without the space at every line end.
+
+    Args:
+        headings: (text, words for the bookmark) in the order of the document, which is that of the outline.
+    """
     import pikepdf
 
-    written = {"".join(h.split()): " ".join(h.split()) for h in headings}
+    waiting = list(headings)
     level: list[pikepdf.Object] = [pdf.Root.Outlines] if "/Outlines" in pdf.Root else []
     while level:
         node = level.pop()
-        level += [node[key] for key in ("/First", "/Next") if key in node]
+        level += [node[key] for key in ("/Next", "/First") if key in node]  # the first child comes before the next
         squeezed = "".join(str(node.get("/Title", "")).split())
-        if squeezed in written:
-            node.Title = pikepdf.String(written[squeezed])
+        at = next((i for i, (text, _) in enumerate(waiting) if "".join(text.split()) == squeezed), None)
+        if squeezed and at is not None:
+            node.Title = pikepdf.String(" ".join(waiting[at][1].split()))
+            del waiting[: at + 1]
 
 
 def _flatten_figures(root: "pikepdf.Object") -> None:

@@ -14,7 +14,7 @@ import pytest
 from rdmalab import display, export
 from rdmalab.display import Block, record, show
 from rdmalab.errors import UsageError
-from rdmalab.export import css_string, missing_glyphs, records, to_html
+from rdmalab.export import css_string, records, to_html
 
 LONG_NAME = "gpu-" + "a" * 400
 HOSTILE = [
@@ -406,12 +406,6 @@ def test_chinese_fonts_come_only_with_chinese_text() -> None:
     pages = (english, label, chinese)
     assert [html.count("@font-face") for html in pages] == [4, 6, 6]
     assert [html.count("data:font/woff2;base64,") for html in pages] == [4, 6, 6]
-
-
-def test_characters_without_a_glyph_are_known() -> None:
-    """What would be an empty box on paper can be told beforehand."""
-    assert missing_glyphs("RDMA 5×, ≤ 3 µs, Δ, 网络延迟，“互连”—①　ß") == set()
-    assert missing_glyphs("a🙂\u2f4a") == {"🙂", "\u2f4a"}
 
 
 def test_broken_text_cannot_break_the_file() -> None:

@@ -161,7 +161,7 @@ def test_document_information(report: Path) -> None:
         assert [round(float(x)) for x in opened.pages[0].mediabox] == [0, 0, 595, 842]
     assert titles == [
         "RDMA is faster on small messages; on large ones, only the link helps.",
-        "Latency falls",
+        "1 Latency: Latency falls",
         "Evidence",
     ]
 

@@ -5,8 +5,7 @@ Builds the font files of this folder. Run once, by hand, when a face or a charac
     python rdmalab/fonts/build.py            # needs npm on PATH and a package registry it can reach
 
 Input are the TrueType files of three npm packages (named in FACES); they are fetched with ``npm pack`` into a
-temporary folder. Output are subsets as woff2, the licence of each family beside them, and ``coverage.txt``,
-the characters that at least one face can show (hexadecimal, one range a line).
+temporary folder. Output are subsets as woff2, and the licence of each family beside them.
 
 Why TrueType: Chromium embeds CFF outlines of Chinese fonts as Type 3 fonts, which printers and archives dislike.
 Why the Kangxi code points go: several characters share one glyph with a radical of U+2E80-2FDF. A PDF writer maps
@@ -116,31 +115,16 @@ def subset(source: Path, target: Path, characters: Iterable[int]) -> set[int]:
     return set(font.getBestCmap())
 
 
-def ranges(characters: Iterable[int]) -> list[str]:
-    """``{0x20, 0x21, 0x30}`` as ``["20-21", "30"]``."""
-    runs: list[list[int]] = []
-    for c in sorted(characters):
-        if runs and c == runs[-1][1] + 1:
-            runs[-1][1] = c
-        else:
-            runs.append([c, c])
-    return [f"{low:x}" if low == high else f"{low:x}-{high:x}" for low, high in runs]
-
-
 def main() -> None:
     """Fetches, subsets, and writes the files of this folder."""
     sets = {"latin": _latin(), "chinese": _chinese()}
-    covered: dict[str, set[int]] = {}
     with tempfile.TemporaryDirectory() as temporary:
         packages = {p: fetch(p, Path(temporary)) for p in (SANS, MONO, CHINESE)}
         for name, (package, file, characters) in FACES.items():
             inside = subset(packages[package] / file, HERE / name, sets[characters])
-            covered[name] = inside
             sys.stdout.write(f"{name}: {len(inside)} characters, {(HERE / name).stat().st_size:,} bytes\n")
         for package, name in LICENCES.items():
             shutil.copyfile(packages[package] / "LICENSE_FONT", HERE / name)
-    everything = set().union(*covered.values())
-    (HERE / "coverage.txt").write_text("\n".join(ranges(everything)) + "\n", encoding="ascii")
 
 
 if __name__ == "__main__":
