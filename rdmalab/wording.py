@@ -26,18 +26,12 @@ if TYPE_CHECKING:
 ABOVE_PCT = 100.2  # rounding of the printed numbers reaches no further
 
 
-class Words:
-    """The wording of one comparison in one language."""
+class Phrasing:
+    """How things are said in one language, whatever the report."""
 
-    def __init__(self, c: "Comparison", lang: str = "en") -> None:
-        self.c, self.lang = c, lang
+    def __init__(self, lang: str = "en") -> None:
+        self.lang = lang
         self._ = translator(lang)
-
-    # -- small parts ----------------------------------------------------------------------------------------------
-
-    def label(self, fabric: str) -> str:
-        """The name of a fabric in reports; its words stay on one line."""
-        return self.c.labels[fabric].replace(" ", NBSP)
 
     def join(self, words: Iterable[str]) -> str:
         """``A``, ``A and B``, ``A, B and C``."""
@@ -70,14 +64,40 @@ class Words:
         return text if self.lang == "en" else translated(text, self._)
 
     def sentence(self, text: str) -> str:
-        """A text with a capital at its beginning, unless the name of a fabric stands there."""
-        if self.lang != "en" or any(text.startswith(self.label(f)) for f in self.c.labels):
-            return text
-        return text[:1].upper() + text[1:]
+        """A text with a capital at its beginning."""
+        return text[:1].upper() + text[1:] if self.lang == "en" else text
 
     def count(self, runs: int) -> str:
         """``1 run``, ``7 runs``."""
         return (self._("{n} run") if runs == 1 else self._("{n} runs")).format(n=runs)
+
+    def collective(self, operation: str) -> str:
+        """A collective as one says it."""
+        return {
+            "all_reduce": self._("all-reduce"), "all_gather": self._("all-gather"),
+            "reduce_scatter": self._("reduce-scatter"), "broadcast": self._("broadcast"), "reduce": self._("reduce"),
+            "gather": self._("gather"), "scatter": self._("scatter"), "alltoall": self._("all-to-all"),
+            "alltoallv": self._("all-to-all-v"), "sendrecv": self._("send-receive"),
+            "hypercube": self._("hypercube"),
+        }.get(operation, operation)  # fmt: skip
+
+
+class Words(Phrasing):
+    """The wording of one comparison in one language."""
+
+    def __init__(self, c: "Comparison", lang: str = "en") -> None:
+        super().__init__(lang)
+        self.c = c
+
+    # -- small parts ----------------------------------------------------------------------------------------------
+
+    def label(self, fabric: str) -> str:
+        """The name of a fabric in reports; its words stay on one line."""
+        return self.c.labels[fabric].replace(" ", NBSP)
+
+    def sentence(self, text: str) -> str:
+        """A text with a capital at its beginning, unless the name of a fabric stands there."""
+        return text if any(text.startswith(self.label(f)) for f in self.c.labels) else super().sentence(text)
 
     def operation(self, s: "Subject") -> str:
         """The test as one says it: ``all-reduce``, ``ib_write_bw``, ``ib_write_lat against ucx_perftest tag_lat``."""
@@ -89,16 +109,6 @@ class Words:
     def against(self) -> str:
         """What stands between two tests that are set against each other."""
         return self._(" against ")
-
-    def collective(self, operation: str) -> str:
-        """A collective as one says it."""
-        return {
-            "all_reduce": self._("all-reduce"), "all_gather": self._("all-gather"),
-            "reduce_scatter": self._("reduce-scatter"), "broadcast": self._("broadcast"), "reduce": self._("reduce"),
-            "gather": self._("gather"), "scatter": self._("scatter"), "alltoall": self._("all-to-all"),
-            "alltoallv": self._("all-to-all-v"), "sendrecv": self._("send-receive"),
-            "hypercube": self._("hypercube"),
-        }.get(operation, operation)  # fmt: skip
 
     def quantity(self, s: "Subject") -> str:
         """What is measured, at the beginning of a sentence."""

@@ -13,7 +13,7 @@ from rdmalab.compare import Comparison
 from rdmalab.display import Block
 from rdmalab.ingest import ingest
 from rdmalab.lab import Lab
-from rdmalab.pages import FabricComparison
+from rdmalab.pages.fabric_comparison import FabricComparison
 from rdmalab.series import Selection, Subject
 from rdmalab.store import Store
 

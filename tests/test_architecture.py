@@ -45,7 +45,7 @@ ALLOWED = {
     "tables": {"compare"},
     "figures": {"language", "tables", "units", "compare", "pairs"},
     "wording": {"compare", "language", "pairs", "phrases", "tables", "units", "series"},
-    "pages": {"compare", "display", "errors", "figures", "pairs", "tables", "telemetry", "wording"},
+    "pages": {"pages", "compare", "display", "errors", "figures", "pairs", "tables", "telemetry", "wording"},
     "export": {"_fast_imports", "display", "errors"},
     "pdf": {"rdmalab", "errors"},
     "__main__": {"cli"},

@@ -23,7 +23,7 @@ from rdmalab.compare import Comparison
 from rdmalab.figures import _wrapped
 from rdmalab.lab import Lab
 from rdmalab.language import LANGUAGES, LOCALE, translator
-from rdmalab.pages import FabricComparison
+from rdmalab.pages.fabric_comparison import FabricComparison
 from rdmalab.pairs import Pairs
 from rdmalab.pdf import find_browser
 from rdmalab.phrases import translated

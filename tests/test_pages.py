@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from rdmalab.compare import Comparison
 from rdmalab.display import PLACE
 from rdmalab.lab import Lab
-from rdmalab.pages import FabricComparison, _pick, _shown_path
+from rdmalab.pages._paper import shown_path
+from rdmalab.pages.fabric_comparison import FabricComparison, _pick
 from tests._comparisons import (
     BANDWIDTH,
     COLLECTIVE,
@@ -193,7 +194,7 @@ def test_hostile_words_are_text_on_every_page(make: Make) -> None:
 )
 def test_paths_name_no_user(path: str, root: str | None, shown: str) -> None:
     """Only what lies under the campaign file is shown, and without one only the name."""
-    assert _shown_path(path, root) == shown
+    assert shown_path(path, root) == shown
 
 
 FAMILY = ((2, "tcp", "Ethernet"), (4, "roce", "IB"))

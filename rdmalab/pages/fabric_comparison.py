@@ -1,9 +1,5 @@
-"""The pages of a report: what wording, tables and figures say of a comparison, put together as blocks.
+"""The fabric comparison: cover, summary, latency, throughput, utilization and ratio, pairs, use, evidence, method."""
 
-Notebook cells call one function a page. Nothing is decided here.
-"""
-
-import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from html import escape
@@ -13,6 +9,7 @@ from rdmalab import figures
 from rdmalab.compare import FASTER, MIN_RUNS, NO_DIFFERENCE, SLOWER
 from rdmalab.display import Block
 from rdmalab.errors import UsageError
+from rdmalab.pages._paper import Paper, h3, kept, lines, p, shown_path
 from rdmalab.tables import cell_html, number_text, shown_ratio, table_html, th, time_unit, value_texts
 from rdmalab.wording import Words
 
@@ -28,7 +25,7 @@ _CELL_FIELDS = (
 )  # fmt: skip
 
 
-class FabricComparison:
+class FabricComparison(Paper):
     """The report of one comparison in one language; every method is a page."""
 
     def __init__(self, c: "Comparison", lang: str = "en") -> None:
@@ -38,33 +35,17 @@ class FabricComparison:
                 f"-p fabrics=a,b,c: {', '.join(c.fabrics['fabric'])}"
             )
         self.c, self.w = c, Words(c, lang)
-        self._, self.lang = self.w._, lang
-        self._number = 0
+        super().__init__(
+            self.w, report=self.w._("Fabric comparison"), report_id=f"FC-{c.snapshot[:8]}", snapshot=c.snapshot,
+            customer=c.campaign["customer"], synthetic=c.campaign["synthetic"],
+        )  # fmt: skip
 
     # -- parts ----------------------------------------------------------------------------------------------------
-
-    def _section(
-        self, kicker: str, title: str, sub: str, body: str, kind: str = "page", *, counted: bool = True
-    ) -> str:
-        if counted:
-            self._number += 1
-            kicker = f"{self._number} {kicker}"
-        return (
-            f'<section class="{kind}"><p class="kicker">{escape(kicker)}</p><h2>{escape(self.w.sentence(title))}</h2>'
-            f'<p class="sub">{escape(sub)}</p>{body}</section>'
-        )
 
     def _plot(self, index: int = 0) -> str:
         """The place of a chart over message sizes, and the title of its axis."""
         axis = escape(self._("Message size"))
         return f'<div data-figure="{index}"></div><p class="axis">{axis}</p>'
-
-    def _columns(self, *columns: tuple[str, str]) -> str:
-        return (
-            '<div class="cols3 ruled">'
-            + "".join(f"<div><h4>{escape(h)}</h4><p>{escape(t)}</p></div>" for h, t in columns)
-            + "</div>"
-        )
 
     def _keys(self, fabrics: Sequence[str]) -> str:
         look = figures.looks(self.c)
@@ -98,7 +79,6 @@ class FabricComparison:
     def cover(self) -> Block:
         """The verdict, the curve of this very report, and who, when, on what evidence."""
         c, w, table = self.c, self.w, self.c.headline
-        clauses = " ".join(f'<span class="clause">{escape(x)}</span>' for x in w.verdict)
         used = len(c.used_runs)
         facts = [
             (self._("Prepared for"), c.campaign["customer"] or self._("not stated")),
@@ -106,17 +86,7 @@ class FabricComparison:
             (self._("Evidence"), self._("{used} of {all} runs used").format(used=used, all=len(c.runs))),
             (self._("Report"), self.report_id),
         ]
-        report = escape(self._("Fabric comparison"))
-        tag = f'<span class="tag">{escape(self.status)}</span>' if self.status else ""
-        html = (
-            f'<section class="cover"><p class="covertop"><b>{report}</b> {tag}</p>'
-            f'<h1>{clauses}</h1><p class="lead">{escape(w.lead())}</p>{self._fallen()}'
-            f'<div class="coverfigure"><p class="sub">{escape(self._cover_caption(table))}</p>'
-            '<div data-figure="0"></div></div>'
-            '<dl class="facts">'
-            + "".join(f"<div><dt>{escape(k)}</dt><dd>{escape(v)}</dd></div>" for k, v in facts)
-            + "</dl></section>"
-        )
+        html = self._cover(w.verdict, w.lead(), facts, after=self._fallen(), caption=self._cover_caption(table))
         return Block(
             html,
             [figures.cover_chart(c, table, self._cover_height(), lang=self.lang)],
@@ -126,8 +96,8 @@ class FabricComparison:
     def _cover_height(self) -> int:
         """What the text of the cover leaves to its picture, in px."""
         high = {"h1": 51, "lead": 25} if self.lang == "zh" else {"h1": 44, "lead": 22}
-        title = sum(_lines(x, 36) for x in self.w.verdict)
-        lead = _lines(self.w.lead(), 70) + (3 if self._fallen() else 0)
+        title = sum(lines(x, 36) for x in self.w.verdict)
+        lead = lines(self.w.lead(), 70) + (3 if self._fallen() else 0)
         return max(250, min(470, 712 - high["h1"] * title - high["lead"] * lead))
 
     def _chart_height(self, most: int, title: str, sub: str, rows: int, below_pt: float) -> int:
@@ -139,13 +109,13 @@ class FabricComparison:
             below_pt: Height of what stands under the table.
         """
         high = {"h2": 23, "sub": 12.5} if self.lang == "zh" else {"h2": 21, "sub": 11.25}
-        head = 33 + high["h2"] * _lines(title, 50) + high["sub"] * _lines(sub, 110)
+        head = 33 + high["h2"] * lines(title, 50) + high["sub"] * lines(sub, 110)
         return round(min(most, max(260, 963 - (head + 21 + 38 + 16.6 * rows + below_pt) / 0.75)))
 
     def _column_pt(self, texts: Sequence[str], per_line: int, line_pt: float) -> float:
         """The height of columns with a head, in pt; *line_pt* is that of an English line."""
         line = line_pt * (1.1 if self.lang == "zh" else 1)
-        return 31 + line * max(_lines(t, per_line) for t in texts)
+        return 31 + line * max(lines(t, per_line) for t in texts)
 
     def _fallen(self) -> str:
         """The runs that fell back to another transport: said on the first page, and not counted."""
@@ -163,16 +133,6 @@ class FabricComparison:
                 operation=self.w.operation(table.subject)
             )
         return self._("{quantity}: median and interval of the runs").format(quantity=self.w.quantity(table.subject))
-
-    @property
-    def report_id(self) -> str:
-        """A name that changes with the data: the beginning of the snapshot's hash."""
-        return f"FC-{self.c.snapshot[:8]}"
-
-    @property
-    def status(self) -> str:
-        """The mark of every page that no reader may miss."""
-        return self._("SYNTHETIC DATA: nothing was measured") if self.c.campaign["synthetic"] else ""
 
     def summary(self) -> Block:
         """The page an executive reads: questions as rows, what could not be compared, what it rests on."""
@@ -302,18 +262,13 @@ class FabricComparison:
     def _summary_foot(self) -> str:
         refusals = "".join(self._hatched(*self.w.refusal(r)) for r in self.c.refusals[:4])
         if len(self.c.refusals) > 4:
-            refusals += _p(self._("{n} more on the evidence page.").format(n=len(self.c.refusals) - 4))
-        none = _p(self._("Every measurement of this selection has a counterpart."))
+            refusals += p(self._("{n} more on the evidence page.").format(n=len(self.c.refusals) - 4))
+        none = p(self._("Every measurement of this selection has a counterpart."))
         transport, alone = self._("Transport: what the logs prove"), self._("What could not be compared")
         left = (
-            f"<div>{_h3(transport)}{self._runs_table()}{self._warnings()}</div>"
-            f"<div>{_h3(alone)}{refusals or none}</div>"
+            f"<div>{h3(transport)}{self._runs_table()}{self._warnings()}</div><div>{h3(alone)}{refusals or none}</div>"
         )
         return f'<div class="cols2">{left}</div>'
-
-    def _hatched(self, what: str, why: str, closes: str) -> str:
-        closing = escape(self._("Closes with:"))
-        return f'<div class="hatched"><b>{escape(what)}</b> {escape(why)} <em>{closing}</em> {escape(closes)}</div>'
 
     def _runs_table(self) -> str:
         """What the logs prove: per fabric the path in use and GPUDirect, and how many of the used runs prove it."""
@@ -442,9 +397,9 @@ class FabricComparison:
         )  # fmt: skip
         title = w.throughput_title(table)
         below = max(
-            31 + sum(3 + 10.5 * _lines(t, 58) for t in found),
+            31 + sum(3 + 10.5 * lines(t, 58) for t in found),
             self._column_pt([differs], 48, 13.5),
-        ) + sum(12 + 13 * _lines(t, 110) for t in w.above_limit(table))  # fmt: skip
+        ) + sum(12 + 13 * lines(t, 110) for t in w.above_limit(table))  # fmt: skip
         height = self._chart_height(390, title, sub, 1 + len(self._rows(table, self._carrying(table))), below)
         figure = [figures.bandwidth_chart(self.c, table, height=height, lang=self.lang)] if several else []
         return Block(self._section(self._("Throughput"), title, sub, body), figure, alts=[title] * len(figure))
@@ -592,10 +547,10 @@ class FabricComparison:
         words = {FASTER: self._("faster"), SLOWER: self._("slower"), NO_DIFFERENCE: self._("no difference shown")}
         what, verdict = self.w.subject_line(table.subject), words.get(x.verdict) or self._("too few runs")
         return (
-            f"<tr>{cell_html(what, 'text')}{cell_html(self.w.size(size))}{_kept(self.c.labels[fabric])}"
-            f"{_kept(self.c.labels[table.baseline])}{cell_html(f'{x.n} / {base.n if base else 0}')}"
+            f"<tr>{cell_html(what, 'text')}{cell_html(self.w.size(size))}{kept(self.c.labels[fabric])}"
+            f"{kept(self.c.labels[table.baseline])}{cell_html(f'{x.n} / {base.n if base else 0}')}"
             f"{cell_html(value, 'num' if decided else 'num none')}{cell_html(interval, 'interval')}"
-            f"{_kept(verdict, 'text' if decided else 'text none')}</tr>"
+            f"{kept(verdict, 'text' if decided else 'text none')}</tr>"
         )
 
     def point_to_point(self) -> list[Block]:
@@ -689,8 +644,8 @@ class FabricComparison:
         left = self.c.runs.filter(self.c.runs["excluded_because"].is_not_null())
         body = self._noted(self._("Note"), self.c.campaign["notes"] or ())
         body += self._noted(self._("Selection"), self.w.selection()) + self._run_list(used)
-        body += _h3(self._("Runs that were left out")) + self._left_out(left)
-        body += _h3(self._("What could not be compared")) + self._unmatched()
+        body += h3(self._("Runs that were left out")) + self._left_out(left)
+        body += h3(self._("What could not be compared")) + self._unmatched()
         title = self._(
             "{used} of {all} runs stand behind the numbers, {left} were left out, {alone} have no counterpart"
         ).format(used=len(used), all=len(self.c.runs), left=len(left), alone=len(self.c.unmatched))
@@ -698,9 +653,6 @@ class FabricComparison:
             id=self.c.snapshot[:12]
         )
         return Block(self._section(self._("Evidence"), title, sub, body))
-
-    def _noted(self, word: str, texts: Sequence[str]) -> str:
-        return "".join(f'<div class="note"><b>{escape(word)}</b> {escape(t)}</div>' for t in texts)
 
     def _run_list(self, runs: Any) -> str:
         """One row a run, and how many more there are."""
@@ -711,15 +663,15 @@ class FabricComparison:
             more = self._("{runs} more; 'rdmalab runs' lists them all.").format(
                 runs=self.w.count(len(runs) - _EVIDENCE_ROWS)
             )
-            out += _p(more)
+            out += p(more)
         return out
 
     def _unmatched(self) -> str:
         """Every refusal with all its configurations, and the logs of the runs that stand behind no number."""
         out = "".join(self._hatched(*self.w.refusal(r, full=True)) for r in self.c.refusals)
         if len(self.c.unmatched):
-            out += _h3(self._("Runs without a counterpart")) + self._run_list(self.c.unmatched)
-        return out or _p(self._("Nothing."))
+            out += h3(self._("Runs without a counterpart")) + self._run_list(self.c.unmatched)
+        return out or p(self._("Nothing."))
 
     def _evidence_head(self) -> list[str]:
         return [
@@ -736,13 +688,13 @@ class FabricComparison:
             test = self._("{tool} {operation}").format(tool=r["tool"], operation=r["operation"] or "")
         return (
             f"<tr>{cell_html(self.c.labels[r['fabric']], 'text')}{cell_html(test, 'text')}"
-            f"{cell_html(_shown_path(r['path'], self.c.campaign.get('root')), 'mono')}"
+            f"{cell_html(shown_path(r['path'], self.c.campaign.get('root')), 'mono')}"
             f"{cell_html(str(r['line']) if r['line'] else '')}{cell_html(r['sha256'][:12], 'mono')}</tr>"
         )
 
     def _left_out(self, left: Any) -> str:
         if left.is_empty():
-            return _p(self._("None."))
+            return p(self._("None."))
         counts: Counter[tuple[str, str]] = Counter()
         rows = []
         for r in left.iter_rows(named=True):
@@ -750,7 +702,7 @@ class FabricComparison:
             if counted:
                 counts[label, why] += 1
                 continue
-            path = _shown_path(r["path"], self.c.campaign.get("root"))
+            path = shown_path(r["path"], self.c.campaign.get("root"))
             rows.append(
                 f"<tr>{cell_html(label, 'text')}{cell_html(path, 'mono')}{cell_html(str(r['line'] or ''))}"
                 f"{cell_html(why, 'text')}</tr>"
@@ -816,15 +768,11 @@ class FabricComparison:
     def _limit_list(self) -> str:
         seen = dict.fromkeys(text for t in self.c.tables if t.subject.kind != "latency" for text in self.w.limits(t))
         items = "".join(f"<li>{escape(t)}</li>" for t in seen)
-        return _h3(self._("Limits used")) + f'<ul class="evidence">{items}</ul>' if items else ""
+        return h3(self._("Limits used")) + f'<ul class="evidence">{items}</ul>' if items else ""
 
     def header(self) -> dict[str, Any]:
         """What the margins of the pages print."""
-        return {
-            "report": self._("Fabric comparison"), "customer": self.c.campaign["customer"],
-            "status": self.status or None,
-            "report_id": self.report_id, "snapshot": self.c.snapshot[:12], "title": self.w.text(self.w.verdict),
-        }  # fmt: skip
+        return super().header() | {"title": self.w.text(self.w.verdict)}
 
     def figures_for_machines(self) -> dict[str, Any]:
         """Verdicts and numbers of the report, for report.json."""
@@ -867,39 +815,7 @@ def _pick(sizes: "Sequence[int | None]", most: int) -> "list[int | None]":
     return [sizes[round(i * (len(sizes) - 1) / (most - 1))] for i in range(most)]
 
 
-def _shown_path(path: str, root: str | None) -> str:
-    """
-    A path without the folders above the campaign: reports name no user and no machine.
-
-    Where no campaign file says what lies above, only the name is left, of an archive's member with the archive's.
-    """
-    inside = path.removeprefix(f"{root}/") if root else path
-    return inside if inside != path else "!".join(part.rpartition("/")[2] for part in path.split("!"))
-
-
-def _lines(text: str, per_line: int) -> int:
-    """How many lines a text takes of which one holds *per_line* letters; a Chinese character is as wide as two."""
-    return -(-sum(2 if unicodedata.east_asian_width(x) in "WF" else 1 for x in text) // per_line)
-
-
-def _p(text: str) -> str:
-    return f"<p>{escape(text)}</p>"
-
-
-def _h3(text: str) -> str:
-    return f"<h3>{escape(text)}</h3>"
-
-
 def _dot(proved: int, of: int) -> str:
     """The dot of a proof: every run, some, none."""
     kind = "full" if of and proved == of else "some" if proved else "none"
     return f'<span class="proof {kind}"></span> '
-
-
-def _kept(text: str, kind: str = "text") -> str:
-    """A cell whose short text never breaks; a long one may."""
-    return (
-        f'<td class="{kind}"><span class="keep">{escape(text)}</span></td>'
-        if len(text) <= 20
-        else cell_html(text, kind)
-    )
