@@ -1,11 +1,12 @@
 """The command line: one thin verb per library call. Imports of weight stand inside the verbs."""
 
+import contextlib
 import io
 import json
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -76,16 +77,7 @@ def ingest(
     if folder:
         return _print_receipt(shards.commit_shards(folder, store, campaign=campaign), store, as_json)
     share = shards.Shard.of(shard) if shard else None
-    hidden = as_json or not sys.stderr.isatty()
-    with (
-        executor_of(where) as executor,
-        click.progressbar(length=1, label="reading", file=sys.stderr, hidden=hidden) as bar,
-    ):
-
-        def progress(done: int, total: int) -> None:
-            bar.length = total
-            bar.update(done - bar.pos)
-
+    with executor_of(where) as executor, _bar("reading", hidden=as_json) as progress:
         if share and parts:
             count = shards.read_shard(paths, share, parts, store, executor=executor, progress=progress)
             click.echo(
@@ -95,6 +87,18 @@ def ingest(
         staging = store.path.absolute().parent if where.startswith("dask") else None  # seen by all machines
         receipt = library.ingest(paths, store, campaign=campaign, executor=executor, staging=staging, progress=progress)
     return _print_receipt(receipt, store, as_json)
+
+
+@contextlib.contextmanager
+def _bar(label: str, *, hidden: bool = False) -> Iterator[Callable[[int, int], None]]:
+    """A progress bar on a terminal, as a function of (done, of all)."""
+    with click.progressbar(length=1, label=label, file=sys.stderr, hidden=hidden or not sys.stderr.isatty()) as bar:
+
+        def progress(done: int, total: int) -> None:
+            bar.length = total
+            bar.update(done - bar.pos)
+
+        yield progress
 
 
 def _print_receipt(receipt: "Receipt", store: "Store", as_json: bool) -> None:
@@ -205,7 +209,7 @@ def lab(arguments: tuple[str, ...], db: str | None) -> None:
 
 
 @main.command()
-@click.argument("name")
+@click.argument("name", required=False)
 @click.option(
     "-p", "parameters", multiple=True, metavar="KEY=VALUE", help="A parameter of the notebook; may be repeated."
 )
@@ -214,19 +218,62 @@ def lab(arguments: tuple[str, ...], db: str | None) -> None:
 @click.option(
     "--out", type=click.Path(file_okay=False), default="reports", show_default=True, help="Folder of the files."
 )
+@click.option("--batch", type=click.Path(dir_okay=False), help="Make all reports of this TOML file instead.")
+@click.option("--verify", type=click.Path(dir_okay=False), help="Run the report of this report.json again instead.")
 @_db
-def report(name: str, parameters: tuple[str, ...], formats: str, lang: str, out: str, db: str | None) -> None:
-    """Make a report, for example fabric-comparison: NAME.html, NAME.pdf and report.json."""
+def report(
+    name: str | None, parameters: tuple[str, ...], formats: str, lang: str, out: str, batch: str | None,
+    verify: str | None, db: str | None,
+) -> None:  # fmt: skip
+    """
+    Make a report, for example fabric-comparison: NAME.html, NAME.pdf and report.json.
+
+    --batch makes many; --verify makes none, it says whether a number or a log has changed (exit 1).
+    """
     from rdmalab.report import make_report
     from rdmalab.store import Store
 
+    if (batch and verify) or (name and batch) or not (name or batch or verify):
+        raise UsageError("report wants the NAME of a report, --batch FILE.toml, or --verify report.json")
+    if batch:
+        return _batch(Path(batch), Store(db))
+    if verify:
+        return _verify(Path(verify), Store(db), name)
     words = [w.strip() for w in formats.split(",") if w.strip()]
-    done = make_report(name, Store(db), Path(out), parameters=parameters, formats=words, lang=lang)
+    done = make_report(str(name), Store(db), Path(out), parameters=parameters, formats=words, lang=lang)
     click.echo(done.verdict)
     for file in done.files:
         click.echo(str(file))
     if done.missing:
         raise done.missing
+    return None
+
+
+def _batch(file: Path, store: "Store") -> None:
+    """All reports of a file, a line for each; the exit code is that of the worst."""
+    from rdmalab.batch import make_reports
+    from rdmalab.orders import read_batch
+
+    orders = read_batch(file, store)
+    with _bar("reports") as progress:
+        outcomes = make_reports([order for _, order in orders], progress=progress)
+    problems = []
+    for (line, order), outcome in zip(orders, outcomes, strict=True):
+        problem = outcome if isinstance(outcome, RdmalabError) else outcome.missing
+        said = problem if isinstance(outcome, RdmalabError) else f"{problem or outcome.verdict} ({order.out})"
+        click.echo(f"{file}:{line}: {order.notebook.stem}: {said}")
+        problems += [problem] if problem else []
+    click.echo(f"{len(orders)} reports: {len(orders) - len(problems)} made, {len(problems)} failed")
+    codes = {p.exit_code for p in problems}
+    sys.exit(0 if not codes else 3 if codes == {3} else 1)
+
+
+def _verify(file: Path, store: "Store", notebook: str | None) -> None:
+    from rdmalab.verify import verify
+
+    found = verify(file, store, notebook)
+    click.echo("\n".join(found.lines()))
+    sys.exit(not found.same)
 
 
 @main.command()

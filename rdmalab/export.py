@@ -456,6 +456,14 @@ def build(cells: Iterable[NotebookNode], lang: str, title: str, header: Mapping[
     return document
 
 
+def warm_up() -> None:
+    """Reads into memory what every document needs."""
+    _font_css(True, "")
+    _plotly_js()
+    for name in ("report.css", "bootstrap.js"):
+        _asset(name)
+
+
 class Document(Preprocessor):
     """Turns the cells of an executed notebook into ``resources["document"]``, the only thing the template reads."""
 

@@ -90,6 +90,21 @@ def _base(height: int, **margin: int) -> "go.Figure":
     return figure
 
 
+def warm_up() -> None:
+    """Loads what plotly puts off until the first chart that needs it."""
+    import plotly.graph_objects as go
+
+    figure = _base(100)
+    span = {"array": [1], "arrayminus": [1]}
+    figure.add_trace(go.Scatter(x=[1, 2], y=[1, 2], error_x=span, error_y=span, text=["1", "2"], mode="lines+markers"))
+    figure.add_heatmap(z=[[1]])
+    figure.add_shape(type="rect", x0=0, x1=1, y0=0, y1=1)
+    figure.add_annotation(x=1, y=1, text="1")
+    figure.add_hline(y=1)
+    figure.update_xaxes(tickvals=[1], ticktext=["1"])
+    figure.to_json()
+
+
 def _size_axis(figure: "go.Figure", sizes: Sequence[int]) -> None:
     """Message sizes on a logarithmic axis, ticks at powers that people say."""
     low, high = min(sizes), max(sizes)

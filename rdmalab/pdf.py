@@ -132,6 +132,11 @@ class Printer:
         self._thread.submit(self._stop).result()
         self._thread.shutdown()
 
+    @property
+    def version(self) -> str:
+        """The version of the browser, for example 156.0.7251.0."""
+        return self._thread.submit(lambda: self._browser.version if self._browser else "").result()
+
     def print_pdf(self, html: str, out: Path, *, title: str, lang: str, created: datetime | None = None) -> None:
         """See `print_pdf` of this module."""
         raw, headings = self.with_page(html, _print)

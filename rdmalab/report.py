@@ -4,11 +4,14 @@ Knows no metric. A report is written beside its final place and moved there whol
 """
 
 import contextlib
+import hashlib
 import json
 import os
+import platform
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import metadata
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,6 +36,67 @@ class Delivered:
     files: tuple[Path, ...]
     verdict: str
     missing: MissingProgram | None = None  # the PDF could not be printed; everything else is there
+
+
+@dataclass(frozen=True)
+class Order:
+    """A report to make, with all that was left open decided."""
+
+    notebook: Path
+    values: dict[str, Any]  # parameters of the notebook
+    db: Path
+    formats: tuple[str, ...]
+    out: Path
+
+    @property
+    def stem(self) -> str:
+        """Name of the report and of its files."""
+        return self.notebook.stem
+
+    @property
+    def lang(self) -> str:
+        """Language of the report."""
+        return str(self.values["lang"])
+
+    @property
+    def notebook_sha256(self) -> str:
+        """Hash of the notebook's file."""
+        return hashlib.sha256(self.notebook.read_bytes()).hexdigest()
+
+    def to_json(self) -> dict[str, Any]:
+        """The order as JSON can say it."""
+        paths = {key: str(getattr(self, key)) for key in ("notebook", "db", "out")}
+        return {"values": self.values, "formats": list(self.formats)} | paths
+
+    @classmethod
+    def from_json(cls, order: dict[str, Any]) -> "Order":
+        """The order that :meth:`to_json` wrote."""
+        paths = {key: Path(order[key]) for key in ("notebook", "db", "out")}
+        return cls(values=order["values"], formats=tuple(order["formats"]), **paths)
+
+
+@dataclass(frozen=True)
+class Made:
+    """A report that is made and not delivered: its title, its page, and what ``report.json`` will say."""
+
+    title: str
+    html: str
+    summary: dict[str, Any]
+
+    def summary_text(self) -> str:
+        """The content of ``report.json``."""
+        return json.dumps(self.summary, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+
+    def save(self, folder: Path) -> None:
+        """Writes it where another process finds it."""
+        (folder / "page.html").write_text(self.html, encoding="utf-8")
+        (folder / "made.json").write_text(json.dumps({"title": self.title, "summary": self.summary}), encoding="utf-8")
+
+    @classmethod
+    def load(cls, folder: Path) -> "Made":
+        """What :meth:`save` wrote."""
+        html = (folder / "page.html").read_text(encoding="utf-8")
+        return cls(html=html, **json.loads((folder / "made.json").read_text(encoding="utf-8")))
 
 
 def notebooks_folder() -> Path:
@@ -67,9 +131,9 @@ def _is_report(notebook: Path) -> bool:
     return any("parameters" in cell["metadata"].get("tags", ()) for cell in cells)
 
 
-def parse_parameters(notebook: Path, given: Sequence[str]) -> dict[str, Any]:
+def parse_parameters(notebook: Path, given: Sequence[str] | Mapping[str, Any]) -> dict[str, Any]:
     """
-    ``key=value`` texts as the parameters of a notebook, in the types that it declares.
+    ``key=value`` texts, or a mapping of names to values, as the parameters of a notebook in the types it declares.
 
     Raises:
         UsageError: A text is no ``key=value``, a name is unknown, or a value does not fit the type.
@@ -77,13 +141,8 @@ def parse_parameters(notebook: Path, given: Sequence[str]) -> dict[str, Any]:
     with without_grammar():
         from papermill import inspect_notebook
     declared = inspect_notebook(str(notebook))
-    out = {}
-    for text in given:
-        key, sign, value = text.partition("=")
-        if not sign:
-            raise UsageError(f"-p wants key=value, not '{text}'")
-        if key in out:
-            raise UsageError(f"-p {key} is given twice")
+    out: dict[str, Any] = {}
+    for key, value in given.items() if isinstance(given, Mapping) else _split(given):
         if key not in declared:
             names = ", ".join(declared)
             raise UsageError(
@@ -93,7 +152,27 @@ def parse_parameters(notebook: Path, given: Sequence[str]) -> dict[str, Any]:
     return out
 
 
-def _typed(key: str, value: str, kind: str) -> Any:
+def _split(texts: Sequence[str]) -> list[tuple[str, str]]:
+    out: dict[str, str] = {}
+    for text in texts:
+        key, sign, value = text.partition("=")
+        if not sign:
+            raise UsageError(f"-p wants key=value, not '{text}'")
+        if key in out:
+            raise UsageError(f"-p {key} is given twice")
+        out[key] = value
+    return list(out.items())
+
+
+def _typed(key: str, value: Any, kind: str) -> Any:
+    if kind.lower().startswith("list") and isinstance(value, list):
+        return value
+    if isinstance(value, bool):
+        value = str(value).lower()
+    elif isinstance(value, int | float):
+        value = f"{value}"
+    elif not isinstance(value, str):
+        raise UsageError(f"-p {key} wants {'a list' if kind.lower().startswith('list') else 'a word'}, not {value!r}")
     try:
         if kind in ("int", "float"):
             return int(value) if kind == "int" else float(value)
@@ -112,7 +191,7 @@ def make_report(
     store: Store,
     out: Path,
     *,
-    parameters: Sequence[str] = (),
+    parameters: Sequence[str] | Mapping[str, Any] = (),
     formats: Sequence[str] = FORMATS,
     lang: str = "en",
     printer: "Printer | None" = None,
@@ -126,29 +205,107 @@ def make_report(
         ReportError: A cell failed; the partial notebook is kept as ``NAME.failed.ipynb``.
         StoreError: There is no store.
     """
+    order = prepare(name, store, out, parameters=parameters, formats=formats, lang=lang)
+    return deliver(order, make(order), printer)
+
+
+def prepare(
+    name: str,
+    store: Store,
+    out: Path,
+    *,
+    parameters: Sequence[str] | Mapping[str, Any] = (),
+    formats: Sequence[str] = FORMATS,
+    lang: str = "en",
+) -> Order:
+    """The order of a report, checked as far as that goes without running it; raises as :func:`make_report`."""
     notebook = find_notebook(name)
     for word in formats:
         if word not in FORMATS:
             raise UsageError(f"--to knows {', '.join(FORMATS)}, not '{word}'")
     values = {"lang": lang} | parse_parameters(notebook, parameters)
-    lang = str(values["lang"])
-    translator(lang)
+    translator(str(values["lang"]))
     if not formats:
         raise UsageError(f"--to wants {' or '.join(FORMATS)}")
     if not store.path.exists():
         raise StoreError(f"{store.path}: no store here; make one with 'rdmalab ingest PATH...'")
-    executed = run_notebook(notebook, values, store, out)
-    try:
-        return _deliver(notebook.stem, executed, values, out, formats, lang, printer)
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise ReportError(
-            f"{out}: the report cannot be written there ({reason}); name another folder with --out"
-        ) from None
+    return Order(notebook.absolute(), values, store.path.absolute(), tuple(formats), out)
 
 
-def run_notebook(notebook: Path, values: dict[str, Any], store: Store, out: Path) -> Any:
+def make(order: Order, kernel_manager: type | None = None) -> Made:
+    """
+    Runs the notebook of an order and exports it; nothing is delivered yet.
+
+    Args:
+        order: What to make.
+        kernel_manager: Starts the kernel; default: jupyter_client's own.
+
+    Raises:
+        RdmalabError: As :func:`make_report`.
+    """
+    from rdmalab import export
+
+    executed, evidence = _on_one_snapshot(order, kernel_manager)
+    found = export.records(executed)
+    header = found.get("header", {})
+    title = header.get("title") or order.stem
+    if "pdf" in order.formats:
+        header["pdf"] = f"{order.stem}.pdf"
+    html = export.to_html(executed, lang=order.lang, title=title, header=header)
+    result = found.get("report", {})
+    summary = {
+        "report": order.stem, "lang": order.lang, "parameters": order.values, "report_id": header.get("report_id"),
+        "snapshot": result.get("snapshot") if isinstance(result, dict) else None,
+        "notebook": {"name": order.notebook.name, "sha256": order.notebook_sha256},
+        "versions": versions(), "data": evidence, "result": result,
+    }  # fmt: skip
+    return Made(title, html, summary)
+
+
+def run_again(order: Order) -> dict[str, Any]:
+    """The ``report.json`` that the order would give now, without exporting anything."""
+    from rdmalab import export
+
+    executed, evidence = _on_one_snapshot(order, None)
+    return {
+        "data": evidence, "notebook": {"name": order.notebook.name, "sha256": order.notebook_sha256},
+        "versions": versions(), "result": export.records(executed).get("report", {}),
+    }  # fmt: skip
+
+
+def _on_one_snapshot(order: Order, kernel_manager: type | None) -> tuple[Any, dict[str, Any]]:
+    """The executed notebook and what it rests on; once more where an ingest published new data meanwhile."""
+    from rdmalab import export
+    from rdmalab.evidence import evidence
+
+    for _ in range(3):
+        before = _state(order.db)
+        executed = run_notebook(order.notebook, order.values, Store(order.db), order.out, kernel_manager)
+        result = export.records(executed).get("report", {})
+        named = order.values.get("campaign") or (result.get("campaign") if isinstance(result, dict) else None)
+        found = evidence(Store(order.db), named)
+        if _state(order.db) == before:
+            return executed, found
+    raise ReportError(f"{order.db}: new data came in three times while the report was made; try again later")
+
+
+def _state(db: Path) -> tuple[int, int]:
+    """Changes whenever an ingest publishes a store."""
+    status = db.stat()
+    return status.st_ino, status.st_mtime_ns
+
+
+def versions() -> dict[str, str | None]:
+    """The versions that numbers and looks may depend on; that of Chromium is filled in when a PDF is printed."""
+    packages = {name: metadata.version(name) for name in ("polars", "duckdb", "plotly", "scipy")}
+    return {"rdmalab": rdmalab.__version__, "python": platform.python_version(), **packages, "chromium": None}
+
+
+def run_notebook(
+    notebook: Path, values: dict[str, Any], store: Store, out: Path, kernel_manager: type | None = None
+) -> Any:
     """Executes a notebook in a kernel of its own; the user's mistakes come back as the errors they are."""
+    given = {"kernel_manager_class": kernel_manager} if kernel_manager else {}
     with without_grammar():
         import papermill
         from papermill.exceptions import PapermillExecutionError
@@ -158,7 +315,8 @@ def run_notebook(notebook: Path, values: dict[str, Any], store: Store, out: Path
         try:
             return papermill.execute_notebook(
                 str(notebook), str(partial), values, kernel_name="python3", progress_bar=False, cwd=folder,
-                start_timeout=120, config=Config({"KernelManager": {"transport": "ipc"}}),
+                start_timeout=120, request_save_on_cell_execute=False,
+                config=Config({"KernelManager": {"transport": "ipc"}}), **given,
             )  # fmt: skip
         except PapermillExecutionError as error:
             kind = getattr(errors, str(error.ename), None)
@@ -199,50 +357,50 @@ def _keep(partial: Path, kept: Path) -> None:
     kept.write_text(json.dumps(document, indent=1, ensure_ascii=False), encoding="utf-8")
 
 
-def _deliver(
-    stem: str,
-    executed: Any,
-    values: dict[str, Any],
-    out: Path,
-    formats: Sequence[str],
-    lang: str,
-    printer: "Printer | None",
-) -> Delivered:
-    from rdmalab import export
+def deliver(order: Order, made: Made, printer: "Printer | None" = None) -> Delivered:
+    """
+    Prints the PDF and puts all files of a report into its folder, whole or not at all.
 
-    found = export.records(executed)
-    header = found.get("header", {})
-    title = header.get("title") or stem
-    if "pdf" in formats:
-        header["pdf"] = f"{stem}.pdf"
-    html = export.to_html(executed, lang=lang, title=title, header=header)
-    summary = {
-        "report": stem, "parameters": values, "rdmalab": rdmalab.__version__, "report_id": header.get("report_id"),
-        "result": found.get("report", {}),
-    }  # fmt: skip
+    Raises:
+        ReportError: The page cannot be printed, or the folder cannot be written.
+    """
+    try:
+        return _deliver(order, made, printer)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise ReportError(
+            f"{order.out}: the report cannot be written there ({reason}); name another folder with --out"
+        ) from None
+
+
+def _deliver(order: Order, made: Made, printer: "Printer | None") -> Delivered:
+    stem, out = order.stem, order.out
     out.mkdir(parents=True, exist_ok=True)
     missing = None
     with tempfile.TemporaryDirectory(prefix=".rdmalab-", dir=out) as folder:
-        made = []
-        if "pdf" in formats:
+        files = []
+        if "pdf" in order.formats:
             try:
-                _print(html, Path(folder) / f"{stem}.pdf", title, lang, printer)
-                made.append(f"{stem}.pdf")
+                made.summary["versions"]["chromium"] = _print(made, Path(folder) / f"{stem}.pdf", order.lang, printer)
+                files.append(f"{stem}.pdf")
             except MissingProgram as error:
                 missing = error
-        if "html" in formats or missing:
-            (Path(folder) / f"{stem}.html").write_text(html, encoding="utf-8")
-            made.insert(0, f"{stem}.html")
-        (Path(folder) / "report.json").write_text(
-            json.dumps(summary, indent=1, ensure_ascii=False, sort_keys=True) + "\n", encoding="utf-8"
-        )
+        if "html" in order.formats or missing:
+            (Path(folder) / f"{stem}.html").write_text(made.html, encoding="utf-8")
+            files.insert(0, f"{stem}.html")
+        (Path(folder) / "report.json").write_text(made.summary_text(), encoding="utf-8")
         (out / f"{stem}.failed.ipynb").unlink(missing_ok=True)
-        for name in (*made, "report.json"):
+        for name in (*files, "report.json"):
             (Path(folder) / name).replace(out / name)
-    return Delivered(tuple(out / n for n in (*made, "report.json")), title, missing)
+    return Delivered(tuple(out / n for n in (*files, "report.json")), made.title, missing)
 
 
-def _print(html: str, path: Path, title: str, lang: str, printer: "Printer | None") -> None:
-    from rdmalab import pdf
+def _print(made: Made, path: Path, lang: str, printer: "Printer | None") -> str:
+    """Prints the PDF; returns the version of the browser."""
+    if printer is None:
+        from rdmalab.pdf import Printer
 
-    (printer.print_pdf if printer else pdf.print_pdf)(html, path, title=title, lang=lang)
+        with Printer() as printer:
+            return _print(made, path, lang, printer)
+    printer.print_pdf(made.html, path, title=made.title, lang=lang)
+    return printer.version
