@@ -276,6 +276,110 @@ def _verify(file: Path, store: "Store", notebook: str | None) -> None:
     sys.exit(not found.same)
 
 
+_schedule = click.option(
+    "--schedule", "file", type=click.Path(dir_okay=False), default="schedule.toml", show_default=True, help="The file."
+)
+
+
+@main.group()
+def schedule() -> None:
+    """Reports at fixed times, as schedule.toml says."""
+
+
+@schedule.command("run")
+@click.argument("job", required=False)
+@click.option("--due", is_flag=True, help="All jobs whose time has come since their last run.")
+@click.option("--quiet", is_flag=True, help="Say only what went wrong: for cron and systemd.")
+@_schedule
+@_db
+def schedule_run(job: str | None, due: bool, quiet: bool, file: str, db: str | None) -> None:
+    """Run JOB now, or with --due what is due; exit 1 when a job failed or JOB is being run already."""
+    from rdmalab import schedule as library
+    from rdmalab.schedule_file import load
+
+    if bool(job) == due:
+        raise UsageError("schedule run wants the name of a JOB, or --due")
+    plan = load(file, db)
+    entries = [library.run_job(plan, job)] if job else library.run_due(plan)
+    said = bad = False
+    for entry in entries:
+        said, wrong = True, isinstance(entry, RdmalabError) or not library.good(entry)
+        bad = bad or (wrong and not isinstance(entry, RdmalabError))
+        if wrong or not quiet:
+            click.echo(str(entry) if isinstance(entry, RdmalabError) else _run_words(entry), err=wrong)
+    if not (said or quiet):
+        click.echo("nothing is due")
+    sys.exit(int(bad))
+
+
+def _run_words(run: dict[str, Any]) -> str:
+    """A run in a line."""
+    details = {
+        "delivered": ", ".join(run.get("files", ())), "unchanged": "delivered already, with these data",
+        "failed": f"{run.get('error')} (log: {run['log']})",
+    }[run["status"]]  # fmt: skip
+    hook = f"; {run['hook']} ended with exit {run['hook_exit']}" if run.get("hook_exit") else ""
+    return f"{run['job']}: {run['status']}: {details}{hook}"
+
+
+@schedule.command("list")
+@_schedule
+def schedule_list(file: str) -> None:
+    """List the jobs: when they run, and how the last run ended."""
+    from rdmalab.schedule import History
+    from rdmalab.schedule_file import load
+
+    plan = load(file)
+    for job in plan.jobs:
+        runs = History(plan.state).runs(job.name)
+        last = f"{runs[-1]['at']} {runs[-1]['status']}" if runs else "never run"
+        names = ", ".join(report.words()["notebook"] for report in job.reports)
+        click.echo(f"{job.name:<16} {job.cron:<16} {job.timezone:<16} {names}; last: {last}")
+
+
+@schedule.command("next")
+@click.option("-n", "count", type=click.IntRange(1, 1000), default=5, show_default=True, help="How many.")
+@_schedule
+def schedule_next(count: int, file: str) -> None:
+    """Show the next times of all jobs, each in its time zone."""
+    from datetime import UTC, datetime
+    from itertools import islice
+
+    from rdmalab.schedule_file import load
+
+    times = [(t, job) for job in load(file).jobs for t in islice(job.times(datetime.now(UTC)), count)]
+    for time, job in sorted(times, key=lambda pair: pair[0])[:count]:
+        click.echo(f"{time.astimezone(job.zone):%Y-%m-%d %H:%M %z} {job.timezone:<16} {job.name}")
+
+
+@schedule.command("history")
+@click.argument("job", required=False)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a line per run.")
+@_schedule
+def schedule_history(job: str | None, as_json: bool, file: str) -> None:
+    """Show what was run, oldest first."""
+    from rdmalab.schedule import History
+    from rdmalab.schedule_file import load
+
+    plan = load(file)
+    for run in History(plan.state).runs(plan.job(job).name if job else None):
+        click.echo(json.dumps(run, ensure_ascii=False) if as_json else f"{run['at']} {_run_words(run)}")
+
+
+@schedule.command("emit")
+@click.option("--cron", "form", flag_value="crontab", help="A line for a crontab.")
+@click.option("--systemd", "form", flag_value="systemd", help="A service and its timer.")
+@_schedule
+def schedule_emit(form: str | None, file: str) -> None:
+    """Print the text that makes cron or systemd run what is due; you install it."""
+    from rdmalab import schedule as library
+    from rdmalab.schedule_file import load
+
+    if not form:
+        raise UsageError("schedule emit wants --cron or --systemd")
+    click.echo(getattr(library, form)(load(file)), nl=False)
+
+
 @main.command()
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line per log.")
 @click.argument("paths", nargs=-1, required=True)

@@ -140,7 +140,10 @@ def parse_parameters(notebook: Path, given: Sequence[str] | Mapping[str, Any]) -
     """
     with without_grammar():
         from papermill import inspect_notebook
-    declared = inspect_notebook(str(notebook))
+    try:
+        declared = inspect_notebook(str(notebook))
+    except ValueError:
+        raise UsageError(f"{notebook}: the notebook names no kernel; save it once in JupyterLab") from None
     out: dict[str, Any] = {}
     for key, value in given.items() if isinstance(given, Mapping) else _split(given):
         if key not in declared:

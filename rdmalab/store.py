@@ -196,11 +196,11 @@ class ArrowStream:
         return self.frame.__arrow_c_stream__(requested_schema)
 
 
-def default_path() -> Path:
+def default_path(here: Path | None = None) -> Path:
     """``RDMALAB_DB``, else the nearest ``data/rdmalab.duckdb`` upwards from here, else ``./data/rdmalab.duckdb``."""
     if named := os.environ.get("RDMALAB_DB"):
         return Path(named)
-    here = Path.cwd()
+    here = here or Path.cwd()
     near = (folder / "data" / "rdmalab.duckdb" for folder in (here, *here.parents))
     return next((p for p in near if p.is_file()), here / "data" / "rdmalab.duckdb")
 
