@@ -33,6 +33,7 @@ messages: $(READY)
 
 bench: $(READY)
 	taskset -c 0 $(BIN)/python tests/benchmarks/bench.py
+	$(BIN)/python tests/benchmarks/batch.py $(REPORTS)
 
 clean:
 	rm -rf $(VENV) reports/demo data/rdmalab.duckdb* data/.rdmalab*

@@ -50,6 +50,7 @@ class Worker:
             RdmalabError: What went wrong with the report, or ReportError: its process died.
         """
         if self._process.poll() is not None:
+            self.close()
             self._process = self._start()
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin

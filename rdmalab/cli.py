@@ -315,7 +315,8 @@ def schedule_run(job: str | None, due: bool, quiet: bool, file: str, db: str | N
 def _run_words(run: dict[str, Any]) -> str:
     """A run in a line."""
     details = {
-        "delivered": ", ".join(run.get("files", ())), "unchanged": "delivered already, with these data",
+        "delivered": ", ".join(dict.fromkeys(str(Path(file).parent) for file in run.get("files", ()))),
+        "unchanged": "delivered already, with these data",
         "failed": f"{run.get('error')} (log: {run['log']})",
     }[run["status"]]  # fmt: skip
     hook = f"; {run['hook']} ended with exit {run['hook_exit']}" if run.get("hook_exit") else ""

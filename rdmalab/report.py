@@ -175,7 +175,8 @@ def _typed(key: str, value: Any, kind: str) -> Any:
     elif isinstance(value, int | float):
         value = f"{value}"
     elif not isinstance(value, str):
-        raise UsageError(f"-p {key} wants {'a list' if kind.lower().startswith('list') else 'a word'}, not {value!r}")
+        wanted = "a list" if kind.lower().startswith("list") else "a word"
+        raise UsageError(f"-p {key} wants {wanted}, not {value!r}")
     try:
         if kind in ("int", "float"):
             return int(value) if kind == "int" else float(value)

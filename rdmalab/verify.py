@@ -90,8 +90,8 @@ def _load(file: Path) -> dict[str, Any]:
 
 
 def _changes(before: Any, after: Any) -> tuple[list[str], int]:
-    """(what changed, number of values compared)"""
-    old, new = dict(_leaves(before)), dict(_leaves(after))
+    """(what changed, number of values compared); the hash of the data is none, its logs are held against each other"""
+    old, new = ({place: v for place, v in _leaves(result) if place != "snapshot"} for result in (before, after))
     changed = []
     for place in dict.fromkeys([*old, *new]):
         if place not in new:

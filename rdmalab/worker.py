@@ -24,18 +24,24 @@ _BEFORE = (
 
 def main() -> None:
     """Serves orders until standard input ends."""
-    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):  # their threads would not survive a fork
-        os.environ.setdefault(name, "1")
+    spare_threads()
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # what a library prints is no answer
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _import_before()
+    import_before()
     while line := sys.stdin.buffer.readline():
         answers.write(json.dumps(_in_a_fork(json.loads(line))) + "\n")
         answers.flush()
 
 
-def _import_before() -> None:
+def spare_threads() -> None:
+    """Keeps numerical libraries from starting threads, which would not survive a fork."""
+    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
+        os.environ[name] = "1"
+
+
+def import_before() -> None:
+    """Imports, and warms up, what reports need."""
     import gc
     import importlib
     import pkgutil
