@@ -37,8 +37,10 @@ class Worker:
 
     @staticmethod
     def _start() -> "subprocess.Popen[str]":
+        # With the very packages of this process: "-m" would look into the working folder first.
+        code = f"import sys; sys.path[:] = {sys.path!r}; from rdmalab.worker import main; main()"
         return subprocess.Popen(
-            [sys.executable, "-m", "rdmalab.worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8",
+            [sys.executable, "-P", "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8",
             start_new_session=True, env={**os.environ, "PYDEVD_DISABLE_FILE_VALIDATION": "1"},
         )  # fmt: skip
 
@@ -81,6 +83,10 @@ def _error(order: Order, name: str, message: str) -> RdmalabError:
     return ReportError(f"{order.notebook.name}: {name}: {message}")
 
 
+def _as_outcome(order: Order, error: Exception) -> RdmalabError:
+    return error if isinstance(error, RdmalabError) else _error(order, type(error).__name__, str(error))
+
+
 def make_reports(
     orders: Sequence[Order], *, workers: int = WORKERS, progress: Callable[[int, int], None] | None = None
 ) -> list[Outcome]:
@@ -96,7 +102,7 @@ def make_reports(
         For each order, in their order, what was delivered or the error that it ended with.
     """
     with contextlib.ExitStack() as stack:
-        line = _Line(stack, min(workers, len(orders)), any("pdf" in order.formats for order in orders))
+        line = _Line(stack, min(workers, len(orders)), any(set(order.formats) - {"html"} for order in orders))
         ends = [line.submit(order) for order in orders]
         for done, _ in enumerate(as_completed(ends), 1):
             if progress:
@@ -135,7 +141,7 @@ class _Line:
         try:
             made = worker.make(order)
         except Exception as error:
-            self._finish(end, error)
+            self._finish(end, _as_outcome(order, error))
         else:
             self._deliverers.submit(self._deliver, order, made, end)
         finally:
@@ -145,11 +151,8 @@ class _Line:
         try:
             self._finish(end, deliver(order, made, self._printer))
         except Exception as error:
-            self._finish(end, error)
+            self._finish(end, _as_outcome(order, error))
 
-    def _finish(self, end: "Future[Outcome]", outcome: Delivered | Exception) -> None:
+    def _finish(self, end: "Future[Outcome]", outcome: Outcome) -> None:
         self._room.release()
-        if isinstance(outcome, Delivered | RdmalabError):
-            end.set_result(outcome)
-        else:
-            end.set_exception(outcome)
+        end.set_result(outcome)

@@ -1,5 +1,5 @@
 """
-``python -m rdmalab.worker``: a process that makes reports, each in a fresh fork of itself.
+A process that makes reports, each in a fresh fork of itself.
 
 It imports what reports need once, and then reads one order a line from standard input and answers each with a line on
 standard output (`rdmalab.batch` speaks with it). What a report does dies with its processes: customers never share
@@ -116,7 +116,3 @@ def _make(order: dict[str, Any]) -> dict[str, Any]:
         except RdmalabError as error:
             return {"error": type(error).__name__, "message": str(error)}
     return {}
-
-
-if __name__ == "__main__":
-    main()
