@@ -287,6 +287,24 @@ def test_a_job_that_cannot_be_ordered_fails(desk: Desk) -> None:
     assert "lost" in run_job(lost, "nightly", now=NOW)["error"]
 
 
+@pytest.mark.parametrize(("code", "status"), [(0, "delivered"), (1, "failed"), (2, "failed")])
+def test_a_check_stands_before_the_reports(desk: Desk, monkeypatch: pytest.MonkeyPatch, code: int, status: str) -> None:
+    """``rdmalab check`` is asked with the spec beside the schedule and its store; only exit 0 lets a report be made."""
+    asked: list[list[str]] = []
+
+    def answer(command: list[str], **_: Any) -> subprocess.CompletedProcess[str]:
+        asked.append(command)
+        return subprocess.CompletedProcess(command, code, "first line\nnot accepted", "")
+
+    schedule = desk.schedule(NIGHTLY.replace("keep = 2", 'check = "spec.toml"'))
+    monkeypatch.setattr(subprocess, "run", answer)
+    entry = run_job(schedule, "nightly", now=NOW)
+    assert (entry["status"], desk.made) == (status, int(not code))
+    assert entry.get("error") == ("spec.toml does not pass: not accepted" if code else None)
+    spec, db = str(desk.root / "spec.toml"), str(desk.bench.store.path)
+    assert asked == [[sys.executable, "-m", "rdmalab", "check", spec, "--db", db]]
+
+
 def test_commands_are_told_what_happened(desk: Desk) -> None:
     """The command gets job, status and files in its environment, as words and without a shell."""
     code = "import os; print(*(os.environ['RDMALAB_' + k] for k in ('JOB', 'STATUS', 'FILES', 'ERROR')), sep='|')"
