@@ -3,9 +3,10 @@
     python tests/benchmarks/batch.py [REPORTS [BY_HAND]]
 
 Makes REPORTS fabric comparisons (4), HTML and PDF, with ``rdmalab report --batch``; BY_HAND of them (2) also with
-papermill, jupyter nbconvert --to html and chromium --print-to-pdf; and one alone, beside its bare papermill execution.
+papermill, jupyter nbconvert and chromium --print-to-pdf: once --to html, whose pages have no charts, and once
+--to rdmalab_html, which gives the same page as the batch. And it makes one alone, beside its bare papermill execution.
 Seconds are noisy, so everything is measured in one run, by hand before and after the batch, and CPU seconds stand
-beside the seconds of the clock.
+beside the seconds of the clock; those of Chromium's renderers are not among them, the system does not hand them on.
 """
 
 import os
@@ -15,12 +16,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from rdmalab.pdf import find_browser
 from rdmalab.report import notebooks_folder
 
 ROOT = Path(__file__).parents[2]
+EXPORTERS = {"three commands": "html", "three commands, same page": "rdmalab_html"}
 NOTEBOOK = notebooks_folder() / "fabric_comparison.ipynb"
 
 
@@ -39,10 +42,10 @@ def papermill(folder: Path) -> None:
     )  # fmt: skip
 
 
-def by_hand(folder: Path) -> None:
+def by_hand(folder: Path, exporter: str) -> None:
     """Three commands a report."""
     papermill(folder)
-    call(sys.executable, "-m", "nbconvert", "--to", "html", "run.ipynb", folder=folder)
+    call(sys.executable, "-m", "nbconvert", "--to", exporter, "run.ipynb", folder=folder)
     sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []
     call(
         find_browser() or "chromium", "--headless", *sandbox, "--disable-gpu", "--print-to-pdf=run.pdf",
@@ -92,18 +95,23 @@ def main() -> None:
                 f"{what}: {reports} reports, {seconds / reports:.2f} s each, {cpu / reports:.2f} cpu-s each", flush=True
             )
 
-        def one_by_one() -> None:
+        def one_by_one(exporter: str) -> None:
             for _ in range(hand):
-                by_hand(folder)
+                by_hand(folder, exporter)
 
-        measure("three commands", hand, one_by_one)
+        def both_by_hand() -> None:
+            for what, exporter in EXPORTERS.items():
+                measure(what, hand, partial(one_by_one, exporter))
+
+        both_by_hand()
         measure("batch", count, lambda: batch(folder, count))
-        measure("three commands", hand, one_by_one)
+        both_by_hand()
         measure("bare papermill", 1, lambda: papermill(folder))
         one = ["report", "fabric-comparison", "-p", "campaign=synthetic", "--out", "one"]
         measure("one report, cold", 1, lambda: call(sys.executable, "-m", "rdmalab", *one, folder=folder))
-        hands = sum(figures["three commands"]) / 2
-        print(f"throughput of the batch: {hands / figures['batch'][0]:.1f} times that of three commands a report")
+        for what in EXPORTERS:
+            times = sum(figures[what]) / 2 / figures["batch"][0]
+            print(f"throughput of the batch: {times:.1f} times that of {what} a report")
         print(f"one report, cold: {figures['one report, cold'][0] / figures['bare papermill'][0]:.1f} times papermill")
 
 
