@@ -128,7 +128,9 @@ def _write_campaign(writer: Writer, campaign: Campaign) -> None:
     head = {
         "campaign": campaign.name, "title": campaign.title, "customer": campaign.customer,
         "synthetic": campaign.synthetic, "root": str(campaign.root), "file_sha256": campaign.sha256,
-        "notes": list(campaign.notes),
+        "notes": list(campaign.notes), "pairs": campaign.pairs,
+        "first_day": campaign.dates[0] if campaign.dates else None,
+        "last_day": campaign.dates[-1] if campaign.dates else None,
     }  # fmt: skip
     writer.insert("campaigns", [head])
     fabrics = [
@@ -157,11 +159,13 @@ def _members(writer: Writer, places: dict[str, str], campaign: Campaign) -> tupl
             remarks.append(f"{path}: no fabric of {campaign.path} claims this log; its family is '{family}'")
         if len(claims) > 1:
             refused = f"claimed by several fabrics: {', '.join(sorted(f.name for f in claims))}"
-            remarks.append(f"{path}: {refused}; mend the globs of {campaign.path}")
+            globs = {glob for where in claims.values() for glob in campaign.globs_of(where)}
+            lines = " and ".join(str(n) for n in sorted({campaigns.line_of_glob(campaign, glob) for glob in globs}))
+            remarks.append(f"{path}: {refused}; mend the globs of {campaign.path}, lines {lines}")
             new = [member | {"refused_because": refused} for member in new]
         members += new
     remarks += [
-        f"{campaign.path}: the glob '{glob}' of {owner} matches no log"
+        f"{campaign.path}:{campaigns.line_of_glob(campaign, glob)}: the glob '{glob}' of {owner} matches no log"
         for owner, glob in campaigns.unmatched_globs(campaign, places)
     ]
     return members, remarks
@@ -205,7 +209,7 @@ def _member(
         "declared": fabric.name if fabric else None, "refused_because": refused,
         **{f"declared_{k}": facts.get(k) for k in _FACTS},
         "limit_gbyte_s": limit.gbyte_s, "limit_formula": limit.formula, "limit_source": limit.source,
-        "limit_missing": limit.missing,
+        "limit_missing": limit.missing, "paired_as": campaign.pair_of(path) if campaign else None,
     }  # fmt: skip
 
 

@@ -71,7 +71,7 @@ TABLES: dict[str, dict[str, str]] = {
     "notes": {"log_id": "VARCHAR", **_record_columns(Note)},
     "campaigns": {
         "campaign": "VARCHAR", "title": "VARCHAR", "customer": "VARCHAR", "synthetic": "BOOLEAN", "root": "VARCHAR",
-        "file_sha256": "VARCHAR", "notes": "VARCHAR[]",
+        "file_sha256": "VARCHAR", "notes": "VARCHAR[]", "first_day": "DATE", "last_day": "DATE", "pairs": "VARCHAR",
     },
     "fabrics": {
         "campaign": "VARCHAR", "fabric": "VARCHAR", "label": "VARCHAR", "fabric_family": "VARCHAR",
@@ -88,7 +88,7 @@ TABLES: dict[str, dict[str, str]] = {
         "declared_size_bytes": "BIGINT", "declared_ranks": "BIGINT", "declared_operation": "VARCHAR",
         "declared_program": "VARCHAR", "declared_latency_convention": "VARCHAR",
         "refused_because": "VARCHAR", "limit_gbyte_s": "DOUBLE", "limit_formula": "VARCHAR",
-        "limit_source": "VARCHAR", "limit_missing": "VARCHAR",
+        "limit_source": "VARCHAR", "limit_missing": "VARCHAR", "paired_as": "VARCHAR",
     },
 }  # fmt: skip
 
@@ -130,7 +130,7 @@ _VIEWS = {
                m.declared_size_bytes,
                r.fabric AS fabric_printed, r.transport AS transport_printed,
                l.transport_verdict, l.transport_gdr, l.transport_fallback, m.path, l.sha256, m.declared,
-               m.limit_gbyte_s, m.limit_formula, m.limit_source, m.limit_missing,
+               m.limit_gbyte_s, m.limit_formula, m.limit_source, m.limit_missing, m.paired_as,
                CASE WHEN r.pair_key IS NOT NULL THEN
                     first_value(r.run_id) OVER (
                         PARTITION BY m.campaign, coalesce(r.pair_key, r.run_id)
@@ -161,7 +161,7 @@ _VIEWS = {
                {sample},
                {run_in_results},
                r.transport_printed, r.transport_verdict, r.transport_gdr, r.transport_fallback, r.path, r.sha256,
-               r.limit_gbyte_s, r.limit_formula, r.limit_source, r.limit_missing,
+               r.limit_gbyte_s, r.limit_formula, r.limit_source, r.limit_missing, r.paired_as,
                100 * coalesce(s.busbw_gbyte_s, s.bw_avg_gbit_s / 8) / r.limit_gbyte_s AS utilization_pct
         FROM raw.samples s
         JOIN runs r USING (run_id)
@@ -325,7 +325,7 @@ def frame_of_columns(table: str, columns: Mapping[str, Sequence[Any]]) -> "pl.Da
 
     kinds: dict[str, Any] = {
         "VARCHAR": pl.String, "BIGINT": pl.Int64, "DOUBLE": pl.Float64, "BOOLEAN": pl.Boolean,
-        "VARCHAR[]": pl.List(pl.String), "TIMESTAMPTZ": pl.Datetime("us", "UTC"),
+        "VARCHAR[]": pl.List(pl.String), "TIMESTAMPTZ": pl.Datetime("us", "UTC"), "DATE": pl.Date,
     }  # fmt: skip
     return pl.DataFrame(
         {

@@ -697,7 +697,7 @@ class Words(Phrasing):
         shown = self.series(
             tests if full or len(tests) <= 6 else [*tests[:5], self._("{n} more").format(n=len(tests) - 5)]
         )
-        if refusal.reason == "sizes":
+        if refusal.reason in ("sizes", "unpaired"):
             shown = self._("{tests}: {sizes}").format(tests=shown, sizes=self._sizes(refusal.sizes))
         have, lack = self.join(map(self.label, refusal.fabrics)), self.join(map(self.label, refusal.missing))
         why, closes = self._reasons()[refusal.reason]
@@ -724,6 +724,10 @@ class Words(Phrasing):
             "no_common_size": (self._("No message size is shared by {have}."), self._("the same sizes on both.")),
             "sizes": (self._("At these sizes measured on {have} only."), self._("{n} runs at the same sizes on "
             "{lack}.")),
+            "unpaired": (
+                self._("The campaign file pairs the runs of {have}, and no pair is whole here."),
+                self._("a run on each for every pair that 'pairs' of rdmalab.toml names."),
+            ),
             "zero": (self._("A value of 0 was printed on {have}, which gives no ratio."), self._("longer runs, or "
             "more printed digits.")),
             "no_value": (
@@ -743,6 +747,39 @@ class Words(Phrasing):
                 self._("tests of the same convention."),
             ),
         }  # fmt: skip
+
+    @property
+    def days(self) -> str:
+        """When it was measured, as the campaign file says; empty where it does not."""
+        first, last = self.c.campaign.get("first_day"), self.c.campaign.get("last_day")
+        if first is None or last is None:
+            return ""
+        if first == last:
+            return str(first.isoformat())
+        return self._("{first} to {last}").format(first=first.isoformat(), last=last.isoformat())
+
+    def pairing(self, table: "Table") -> list[str]:
+        """How the runs of both sides were set against each other."""
+        pairs = [x.pairs for x in table.cells if x.pairs is not None]
+        if not pairs:
+            return [self._("The runs are not paired: every run of one fabric is set against every run of the other.")]
+        few, most = min(pairs), max(pairs)
+        count = str(few) if few == most else self._("{low} to {high}").format(low=few, high=most)
+        return [self._("The runs are paired as the campaign file says, {n} pairs a size.").format(n=count)]
+
+    def corrected(self, table: "Table") -> list[str]:
+        """What is left of the differences when all sizes of a fabric are tested together (Holm)."""
+        out = []
+        for fabric in table.others:
+            cells = [x for x in table.of(fabric) if x.p_holm is not None]
+            told = [x for x in cells if x.verdict in (FASTER, SLOWER)]
+            if len(cells) < 2 or not told:
+                continue
+            left = sum(x.p_holm is not None and x.p_holm <= 0.05 for x in told)
+            sentence = self._("{fabric}: of {told} sizes with a difference, {left} remain when all {n} are tested "
+                "together (Holm).")  # fmt: skip
+            out.append(sentence.format(fabric=self.label(fabric), told=len(told), left=left, n=len(cells)))
+        return out
 
     def selection(self) -> list[str]:
         """What the parameters and the campaign left out of this comparison, one sentence each."""

@@ -46,7 +46,7 @@ KEPT = re.compile(
     |ib_\w+|verbs|libibverbs|ibv_open_device|rdmalab(?:\.toml)?|kernel|busbw|AllReduce|AllGather|ReduceScatter|AlltoAllV?
     |Broadcast|Reduce|Gather|Scatter|SendRecv|Hypercube|hypercube|alltoallv|[nk]-1|all_reduce|all_gather|alltoall|float|sum|none|root|rank|runs
     |out-of-place|in-place|operation|program|latency_convention|facts|same|same|link_rate_gbit_s|ports_per_node|gpus_per_\w+
-    |mtu_bytes|ranks|bidirectional|scale_up_gbyte_s|sha256|Hodges-Lehmann|Mann-Whitney|Moses|B|KiB|MiB|GiB|GB/s|Gb/s
+    |mtu_bytes|ranks|bidirectional|scale_up_gbyte_s|sha256|Hodges-Lehmann|Mann-Whitney|Moses|Wilcoxon|Holm|B|KiB|MiB|GiB|GB/s|Gb/s
     |MB/sec|MiB/sec|µs|ms|s|R|g|k|n|x|b|FC-\w+|[0-9a-f]{8,}""",
     re.VERBOSE,
 )

@@ -1,5 +1,7 @@
 """Which run belongs to which fabric, what excludes it there, and how much physics allows it."""
 
+from datetime import date
+
 import pytest
 
 from tests.conftest import FALLBACK, INFINIBAND, ONE_NODE, ROCE, Bench, channels, nccl_log, perftest_log
@@ -271,7 +273,7 @@ def test_a_log_that_two_fabrics_claim_is_refused_and_said(bench: Bench) -> None:
     receipt = bench.ingest()
     assert bench.one(REFUSED) == "claimed by several fabrics: ndr, roce-100g"
     assert receipt.remarks == [
-        f"{bench.logs}/roce/1.log: claimed by several fabrics: ndr, roce-100g; mend the globs of {path}"
+        f"{bench.logs}/roce/1.log: claimed by several fabrics: ndr, roce-100g; mend the globs of {path}, lines 9 and 14"
     ]
 
 
@@ -306,7 +308,21 @@ def test_remarks_name_globs_and_logs_that_do_not_meet(bench: Bench) -> None:
     receipt = bench.ingest()
     assert receipt.remarks == [
         f"{bench.logs}/rose/1.log: no fabric of {path} claims this log; its family is 'roce'",
-        f"{path}: the glob 'roce/**' of roce-100g matches no log",
+        f"{path}:14: the glob 'roce/**' of roce-100g matches no log",
     ]
     assert bench.rows("SELECT fabric, excluded_because FROM runs ORDER BY path") == [("ndr", None), ("roce", None)]
     assert bench.rows("SELECT fabric, runs FROM fabrics") == [("ndr", 1), ("roce-100g", 0)]
+
+
+def test_the_campaign_file_pairs_runs_by_a_place_in_their_paths(bench: Bench) -> None:
+    """The text at {pair} is what two runs share; a log that does not match is in no pair."""
+    paired = 'dates = [2026-11-03, 2026-11-07]\npairs = "*/run-{pair}.log"'
+    bench.campaign(CAMPAIGN.replace('name = "spring"', 'name = "spring"\n' + paired))
+    for name, info in (("ib/run-01.log", INFINIBAND), ("roce/run-01.log", ROCE), ("roce/again.log", ROCE)):
+        bench.log(name, nccl_log(info=info, pid=len(name)))
+    bench.ingest()
+    found = bench.rows("SELECT fabric, paired_as FROM runs ORDER BY fabric, paired_as NULLS LAST")
+    assert found == [("ndr", "01"), ("roce-100g", "01"), ("roce-100g", None)]
+    assert bench.rows("SELECT first_day, last_day, pairs FROM raw.campaigns") == [
+        (date(2026, 11, 3), date(2026, 11, 7), "*/run-{pair}.log")
+    ]

@@ -381,6 +381,7 @@ REASONS = (
     "no_baseline",
     "no_common_size",
     "sizes",
+    "unpaired",
     "zero",
     "no_value",
     "operation",

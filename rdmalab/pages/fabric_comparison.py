@@ -83,6 +83,7 @@ class FabricComparison(Paper):
         facts = [
             (self._("Prepared for"), c.campaign["customer"] or self._("not stated")),
             (self._("Campaign"), c.campaign["title"] or c.campaign["campaign"]),
+            *([(self._("Measured"), w.days)] if w.days else []),
             (self._("Evidence"), self._("{used} of {all} runs used").format(used=used, all=len(c.runs))),
             (self._("Report"), self.report_id),
         ]
@@ -483,17 +484,16 @@ class FabricComparison(Paper):
 
     def _ratio_section(self, head: "Table", figure: int) -> str:
         base = self.w.label(head.baseline)
-        how = self._(
-            "Right of the line is faster than {base}. The runs are not paired: every run of one fabric is set against "
-            "every run of the other."
-        ).format(base=base)
+        how = self._("Right of the line is faster than {base}.").format(base=base)
         silent = self._(
             "\u201cNo difference shown\u201d is not \u201cequal\u201d: the interval says which ratios the runs do not "
             "exclude."
         )
         body = self._keys(head.others) + f'<div data-figure="{figure}"></div>' + self._columns(
-            (self._("How to read it"), how),
-            (self._("What it shows"), self.w.reading(head, head.common_sizes[-1])),
+            (self._("How to read it"), self.w.text([how, *self.w.pairing(head)])),
+            (self._("What it shows"), self.w.text([
+                self.w.reading(head, head.common_sizes[-1]), *self.w.corrected(head),
+            ])),
             (self._("What it does not show"), silent),
         )  # fmt: skip
         sub = self._("Times as fast as {base}, logarithmic. Dot: Hodges-Lehmann ratio; bar: its 95 % interval.").format(
@@ -643,7 +643,7 @@ class FabricComparison(Paper):
         used = self.c.runs.filter(self.c.runs["run_id"].is_in(list(self.c.used_runs)))
         left = self.c.runs.filter(self.c.runs["excluded_because"].is_not_null())
         body = self._noted(self._("Note"), self.c.campaign["notes"] or ())
-        body += self._noted(self._("Selection"), self.w.selection()) + self._run_list(used)
+        body += self._noted(self._("Selection"), self.w.selection()) + self._stated() + self._run_list(used)
         body += h3(self._("Runs that were left out")) + self._left_out(left)
         body += h3(self._("What could not be compared")) + self._unmatched()
         title = self._(
@@ -665,6 +665,19 @@ class FabricComparison(Paper):
             )
             out += p(more)
         return out
+
+    def _stated(self) -> str:
+        """What the campaign file says of the fabrics: the inputs of every limit."""
+        rows = []
+        for f in self.c.fabrics.iter_rows(named=True):
+            texts = [f.get("nic"), *(_plain(f.get(k)) for k in ("link_rate_gbit_s", "ports_per_node", "mtu_bytes"))]
+            cells = "".join(cell_html(t or self._("not stated"), "num" if i else "text") for i, t in enumerate(texts))
+            rows.append(f"<tr>{kept(self.c.labels[f['fabric']])}{cells}</tr>")
+        head = [
+            th(self._("Fabric, as the campaign file states it"), "text"), th(self._("NIC"), "text"),
+            th(self._("link rate, Gb/s")), th(self._("ports a node")), th(self._("MTU, bytes")),
+        ]  # fmt: skip
+        return table_html(head, rows)
 
     def _unmatched(self) -> str:
         """Every refusal with all its configurations, and the logs of the runs that stand behind no number."""
@@ -737,7 +750,8 @@ class FabricComparison(Paper):
                 "from {n} runs on: 96.9 % at 6 runs, 96.1 % at 9. Below {n} runs there is no such interval, and "
                 "nothing is ranked.").format(n=MIN_RUNS)),
             (self._("Ratio"), self._("Hodges-Lehmann estimate on logarithms with the exact interval of the "
-                "Mann-Whitney test (Moses). For times it is baseline over fabric, for bandwidths fabric over "
+                "Mann-Whitney test (Moses), of the signed-rank test of Wilcoxon where the campaign file pairs "
+                "the runs. For times it is baseline over fabric, for bandwidths fabric over "
                 "baseline: above 1 is faster. Faster and slower are said only if the interval excludes 1. Tables "
                 "print a slower fabric as 1/x, where x is how many times as fast the baseline is.")),
             (self._("Like with like"), self._("A collective is compared in the same tool at the same operation, "
@@ -800,6 +814,10 @@ def _scale(table: "Table", cells: "list[tuple[str, Cell]]", column: str) -> tupl
     if column != "main":
         return 1.0, ""
     return time_unit(max(x.median for _, x in cells)) if table.subject.lower_is_better else (1.0, "Gb/s")
+
+
+def _plain(value: float | None) -> str | None:
+    return None if value is None else f"{value:g}"
 
 
 def _has_limit(table: "Table") -> bool:
