@@ -659,16 +659,20 @@ def pair_matrix(pairs: "Pairs", *, of_best: str, lang: str = "en") -> "go.Figure
     """
     Node pairs as a matrix, dark where short of the best pair; hosts by name, not by value. Above 16 hosts no numbers.
 
+    Directed pairs have the sender at the left and the receiver above. A pair without a value shows ``×`` where its runs
+    failed, and stays empty where there was none.
+
     Args:
         of_best: Title of the scale: what 100 per cent is.
     """
     import plotly.graph_objects as go
 
     hosts = list(pairs.hosts)
-    best = max(pairs.busbw_gbyte_s.values())
+    best = max(pairs.values.values())
     share = [[_share(pairs, a, b, best) for b in hosts] for a in hosts]
     shown = len(hosts) <= _CELL_TEXT_UP_TO
-    text = [[_pair_text(pairs, a, b) if shown else "" for b in hosts] for a in hosts]
+    failed = {f.pair for f in pairs.failed}
+    text = [[_pair_text(pairs, a, b, failed) if shown else "" for b in hosts] for a in hosts]
     low = min(92.0, 2 * math.floor(min(v for row in share for v in row if v is not None) / 2))
     figure = _base(70 + 24 * len(hosts) + 60, l=120, r=120, t=46, b=52)
     figure.update_layout(hovermode="closest")
@@ -696,9 +700,11 @@ def pair_matrix(pairs: "Pairs", *, of_best: str, lang: str = "en") -> "go.Figure
         tickfont={"size": 10}, showline=False,
     )  # fmt: skip
     for host in hosts:
+        median = pairs.median_of(host)
         figure.add_annotation(
             xref="paper", x=1, y=host, xanchor="left", xshift=10, showarrow=False,
-            text=number_text(pairs.median_of(host)), font={"size": 10.5, "color": "#A3201D" if host in slow else INK},
+            text="" if median is None else number_text(median),
+            font={"size": 10.5, "color": "#A3201D" if host in slow else INK},
         )  # fmt: skip
     return figure
 
@@ -708,11 +714,13 @@ def _share(pairs: "Pairs", a: str, b: str, best: float) -> float | None:
     return None if value is None else 100 * value / best
 
 
-def _pair_text(pairs: "Pairs", a: str, b: str) -> str:
+def _pair_text(pairs: "Pairs", a: str, b: str, failed: set[tuple[str, str]]) -> str:
     if a == b:
         return "–"
     value = pairs.of(a, b)
-    return number_text(value) if value is not None else ""
+    if value is not None:
+        return number_text(value)
+    return "×" if (a, b) in failed or (not pairs.directed and (b, a) in failed) else ""
 
 
 def _short_host(host: str, most: int = 14) -> str:

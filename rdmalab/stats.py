@@ -162,6 +162,18 @@ def holm(p_values: Iterable[float]) -> list[float]:
     return [adjusted[i] for i in range(len(given))]
 
 
+def spread(values: Iterable[float]) -> float:
+    """
+    Robust standard deviation: 1.4826 x the median absolute deviation, 0 where more than half of the values are equal.
+
+    Raises:
+        ValueError: There is no value, or one is not finite.
+    """
+    given = list(values)
+    centre = median(given)
+    return 1.4826 * median(abs(x - centre) for x in given)
+
+
 def outliers(values: Iterable[float]) -> list[bool]:
     """
     Marks the values further than 3.5 standard deviations from the median, the deviation estimated robustly.
@@ -177,7 +189,7 @@ def outliers(values: Iterable[float]) -> list[bool]:
     """
     given = list(values)
     centre = median(given)
-    deviation = 1.4826 * median(abs(x - centre) for x in given)
+    deviation = spread(given)
     if deviation == 0 and len(given) > 1:
         low, _, high = quantiles(given, n=4, method="inclusive")
         deviation = (high - low) / 1.349
