@@ -16,6 +16,7 @@ from itertools import combinations, permutations
 from typing import TYPE_CHECKING, Any
 
 from rdmalab import stats
+from rdmalab.errors import NothingToCompare
 
 if TYPE_CHECKING:
     import polars as pl
@@ -289,6 +290,23 @@ def all_pairs(lab: "Lab", campaign: str, fabrics: list[str]) -> list[Pairs]:
     return sorted(found, key=_order)
 
 
+def of_campaign(lab: "Lab", campaign: str) -> list[Pairs]:
+    """
+    :func:`all_pairs` of every fabric of a campaign.
+
+    Raises:
+        NothingToCompare: Nothing was measured two by two among at least three hosts.
+    """
+    fabrics = lab.sql("SELECT DISTINCT fabric FROM runs WHERE campaign = $c ORDER BY fabric", c=campaign)
+    found = all_pairs(lab, campaign, fabrics["fabric"].to_list())
+    if not found:
+        raise NothingToCompare(
+            f"campaign '{campaign}' has no test of three hosts or more in pairs: nccl-tests on two nodes at a time, or "
+            "perftest below the prompt or the prefix that names its host"
+        )
+    return found
+
+
 def node_pairs(lab: "Lab", campaign: str, fabrics: list[str]) -> Pairs | None:
     """The first collective of :func:`all_pairs`; None where fewer than three hosts were paired by one."""
     return next((p for p in all_pairs(lab, campaign, fabrics) if p.collective), None)
@@ -442,6 +460,22 @@ def _pairs(group: "pl.DataFrame", failures: list[Failure], *, directed: bool) ->
         limit_gbyte_s=limits.pop() if len(limits) == 1 else None,
         rows=at.select("a", "b", "device_a", "device_b", "value", "run_id", "path", "sha256", "line"),
     )  # fmt: skip
+
+
+def standings_frame(found: Iterable[Pairs]) -> "pl.DataFrame":
+    """One row a host and role of every measurement, those furthest below the others first."""
+    import polars as pl
+
+    rows = [
+        {
+            "fabric": p.fabric, "test": p.test, "ranks": p.ranks, "placement": p.placement, "size_bytes": p.size_bytes,
+            "host": s.name, "role": s.role, "pairs": s.pairs, "median": s.median, "unit": p.unit, "ratio": s.ratio,
+            "deviations": s.deviations, "slow": s.slow, "fast_with": ", ".join(s.fast_with),
+        }
+        for p in found
+        for s in p.standings
+    ]  # fmt: skip
+    return pl.DataFrame(rows, infer_schema_length=None)
 
 
 def frame(found: Iterable[Pairs]) -> "pl.DataFrame":
