@@ -7,15 +7,16 @@ slow when both of its hosts are fine. perftest names no host: the prompt above i
 does, and the log of the other end.
 """
 
+import hashlib
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations, permutations
 from typing import TYPE_CHECKING, Any
 
-from rdmalab import stats
+from rdmalab import series, stats
 from rdmalab.errors import NothingToCompare
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ class Standing:
         role: ``both``, ``sender`` or ``receiver``.
         pairs: Partners that it was measured with (of a rail: the tests).
         median: Over these pairs, in the unit of the pairs.
+        low, high: Interval of this median; None below 6 pairs.
         ratio: To the others: its median over partners that reach the usual level with somebody else, divided by the
             same of all. None where no such partner was measured with it: who is the slow one is not known.
         deviations: How many robust standard deviations it lies below the others (negative: above); None without a
@@ -56,17 +58,31 @@ class Standing:
     deviations: float | None
     slow: bool
     fast_with: tuple[str, ...] = ()
+    low: float | None = None
+    high: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Failure:
-    """A run between two hosts that gave no result: its status, or why it is not used."""
+    """
+    A run between two hosts that gave no result: its status, or why it is not used.
+
+    What its log does not tell (test, ranks) is None: then it stands with every measurement of its kind.
+    """
 
     pair: Pair
     reason: str
     run_id: str
     path: str
     line: int | None
+    fabric: str | None = None
+    test: str | None = None
+    ranks: int | None = None
+
+    def of(self, fabric: str, test: str, ranks: int | None) -> bool:
+        """Whether it may have been a run of this measurement."""
+        wanted = ((self.fabric, fabric), (self.test, test), (self.ranks, ranks))
+        return all(own is None or own == value for own, value in wanted)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,7 +103,8 @@ class Pairs:
     One measurement at one size for every pair of hosts that made it.
 
     ``values`` maps pairs to the median over runs, in GB/s of busbw for collectives, in Gb/s for perftest; a pair
-    without a run is not in it. ``rows`` has a row a run: a, b, device_a, device_b, value, run_id, path, sha256, line.
+    without a run is not in it. ``rows`` has a row a run: a, b, device_a, device_b, value, run_id, path, sha256, line,
+    and the fields of RESIDUE.
     """
 
     fabric: str
@@ -151,7 +168,7 @@ class Pairs:
 
     @cached_property
     def adapters(self) -> list[Standing]:
-        """Every HCA (host and device) as sender and receiver, where a host used more than one; else none."""
+        """Every HCA (host and device) in its roles, where a host used more than one; else none."""
         cells = self._cells()
         devices = defaultdict(set)
         for a, b, x, y, _ in cells:
@@ -160,6 +177,8 @@ class Pairs:
         if not any(len(d) > 1 for d in devices.values()):
             return []
         ends = [(f"{a} {x}", f"{b} {y}", v) for a, b, x, y, v in cells]
+        if not self.directed:
+            return standings("both", ends + [(y, x, v) for x, y, v in ends])
         return standings("sender", ends) + standings("receiver", [(y, x, v) for x, y, v in ends])
 
     @cached_property
@@ -195,6 +214,21 @@ class Pairs:
     def slow_pairs(self) -> list[Ranked]:
         """Pairs that are slow although both hosts are fine, slowest first."""
         return [r for r in self.ranked() if r.slow]
+
+    @cached_property
+    def residue(self) -> dict[str, tuple[Any, dict[Any, list[Pair]]]]:
+        """Field of RESIDUE → what most runs state of it, and what others state instead, with their pairs."""
+        out: dict[str, tuple[Any, dict[Any, list[Pair]]]] = {}
+        if self.rows is None:
+            return out
+        for name in (n for n in RESIDUE if n in self.rows.columns):
+            stated = self.rows.select(name, "a", "b").drop_nulls().rows()
+            counts = Counter(value for value, *_ in stated)
+            if len(counts) > 1:
+                usual = counts.most_common(1)[0][0]
+                others = {v: sorted({(a, b) for w, a, b in stated if w == v}) for v in counts if v != usual}
+                out[name] = usual, others
+        return out
 
     def slowest(self, count: int) -> list[tuple[Pair, float]]:
         """The slowest pairs, slowest first."""
@@ -263,8 +297,10 @@ def _ranked(
             ratio=scores[name] / usual if name in scores else None,
             deviations=(usual - scores[name]) / scale if name in scores and scale else None,
             slow=name in scores and name not in exempt and _below(scores[name], usual, scale),
+            low=interval.low if interval else None, high=interval.high if interval else None,
         )
         for name, values in plain.items()
+        for interval in [stats.median_interval(values)]
     ]  # fmt: skip
     return sorted(out, key=lambda s: (s.ratio is None, s.ratio or 0.0, s.median, s.name))
 
@@ -300,11 +336,61 @@ def of_campaign(lab: "Lab", campaign: str) -> list[Pairs]:
     fabrics = lab.sql("SELECT DISTINCT fabric FROM runs WHERE campaign = $c ORDER BY fabric", c=campaign)
     found = all_pairs(lab, campaign, fabrics["fabric"].to_list())
     if not found:
-        raise NothingToCompare(
-            f"campaign '{campaign}' has no test of three hosts or more in pairs: nccl-tests on two nodes at a time, or "
-            "perftest below the prompt or the prefix that names its host"
-        )
+        raise NothingToCompare(_WHY_NOTHING.format(campaign))
     return found
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Survey:
+    """All measurements of a campaign that were made two by two, and what a report says around them."""
+
+    campaign: dict[str, Any]
+    labels: dict[str, str]  # fabric → words
+    measurements: tuple[Pairs, ...]
+    snapshot: str
+
+    @property
+    def main(self) -> tuple[Pairs, ...]:
+        """The measurements that get a page: the first collective, and the first test of each direction."""
+        kinds: dict[tuple[bool, bool], Pairs] = {}
+        for p in self.measurements:
+            kinds.setdefault((p.collective, p.directed), p)
+        return tuple(kinds.values())
+
+    @cached_property
+    def runs(self) -> int:
+        """Runs behind the values of all measurements; one that gave several counts once."""
+        return len({r for p in self.measurements if p.rows is not None for r in p.rows["run_id"]})
+
+
+def survey(lab: "Lab", campaign: str | None = None, fabrics: list[str] | None = None) -> Survey:
+    """
+    Everything that the report on pairs tells.
+
+    Raises:
+        UsageError: There is no such campaign or fabric.
+        NothingToCompare: Nothing was measured two by two among at least three hosts.
+    """
+    name = lab.the_campaign(campaign)
+    known = series.fabrics_of(lab, series.Selection(campaign=name, fabrics=fabrics or None))
+    found = all_pairs(lab, name, known["fabric"].to_list())
+    if not found:
+        raise NothingToCompare(_WHY_NOTHING.format(name))
+    head = lab.sql("SELECT * FROM raw.campaigns WHERE campaign = $c", c=name).to_dicts()
+    empty: dict[str, Any] = {"campaign": name, "title": "", "customer": None, "synthetic": False, "notes": []}
+    logs = sorted({h for p in found if p.rows is not None for h in p.rows["sha256"]})
+    stated = head[0]["file_sha256"] if head else ""
+    return Survey(
+        campaign=head[0] if head else empty, measurements=tuple(found),
+        labels=dict(zip(known["fabric"], known["label"], strict=True)),
+        snapshot=hashlib.sha256(" ".join([*logs, stated]).encode()).hexdigest(),
+    )  # fmt: skip
+
+
+_WHY_NOTHING = (
+    "campaign '{}' has no test of three hosts or more in pairs: nccl-tests on two nodes at a time, or perftest below "
+    "the prompt or the prefix that names its host"
+)
 
 
 def node_pairs(lab: "Lab", campaign: str, fabrics: list[str]) -> Pairs | None:
@@ -324,7 +410,11 @@ def _sources(lab: "Lab", campaign: str, fabrics: list[str]) -> "list[tuple[pl.Da
     import polars as pl
 
     values = {"c": campaign, "f": fabrics}
+    rails = lab.sql(_SINGLE_DEVICES)
     collective = lab.sql(_COLLECTIVES, **values)
+    for end in ("a", "b"):
+        own = rails.rename({"host": end, "device": f"device_{end}"})
+        collective = collective.join(own, on=["log_id", end], how="left")
     point = lab.sql(_POINT_TO_POINT, **values)
     failed = lab.sql(_FAILED, **values)
     names = _names(lab, **values)
@@ -349,15 +439,21 @@ def _sources(lab: "Lab", campaign: str, fabrics: list[str]) -> "list[tuple[pl.Da
     ]
 
 
-_SHARED = "fabric, run_id, path, sha256, size_bytes, min(line) AS line, any_value(limit_gbyte_s) AS limit_gbyte_s"
+RESIDUE = ("mtu_bytes", "gpu_model", "library_version", "tool_version")  # differs between pairs, and is said
+_SHARED = f"""fabric, run_id, path, sha256, size_bytes, {", ".join(RESIDUE)}, min(line) AS line,
+    any_value(limit_gbyte_s) AS limit_gbyte_s"""
 _COLLECTIVES = f"""
     SELECT operation AS test, dtype, ranks, placement, false AS bidirectional, '' AS setting, hosts[1] AS a,
-           hosts[2] AS b, NULL::VARCHAR AS device_a, NULL::VARCHAR AS device_b,
+           hosts[2] AS b, log_id,
            median(busbw_gbyte_s) AS value, {_SHARED}
     FROM results
     WHERE campaign = $c AND list_contains($f, fabric) AND kind = 'collective' AND len(hosts) = 2
           AND busbw_gbyte_s > 0 AND size_bytes > 0 AND operation IS NOT NULL
     GROUP BY ALL ORDER BY path, line"""
+_SINGLE_DEVICES = """
+    SELECT DISTINCT log_id, regexp_extract(text, '^All connections of (.*) use (.*)[.]$', 1) AS host,
+           regexp_extract(text, '^All connections of (.*) use (.*)[.]$', 2) AS device
+    FROM notes WHERE code = 'single_device'"""
 _POINT_TO_POINT = f"""
     SELECT program AS test, NULL::VARCHAR AS dtype, NULL::BIGINT AS ranks, NULL::VARCHAR AS placement,
            coalesce(bidirectional, false) AS bidirectional, operation, side,
@@ -370,7 +466,9 @@ _POINT_TO_POINT = f"""
           AND bw_avg_gbit_s > 0 AND size_bytes > 0 AND operation IN ('write', 'read', 'send') AND side IS NOT NULL
     GROUP BY ALL ORDER BY path, line"""
 _FAILED = """
-    SELECT kind, fabric, coalesce(bidirectional, false) AS bidirectional, operation, side, hosts[1] AS a,
+    SELECT kind, fabric, CASE WHEN kind = 'collective' THEN operation ELSE program END AS test,
+           CASE WHEN kind = 'collective' THEN ranks END AS ranks, coalesce(bidirectional, false) AS bidirectional,
+           operation, side, hosts[1] AS a,
            coalesce(hosts[2], peer) AS b, excluded_because AS reason, run_id, path, line
     FROM runs
     WHERE campaign = $c AND list_contains($f, fabric) AND excluded_because IS NOT NULL
@@ -434,7 +532,7 @@ def _failures(frame: "pl.DataFrame", names: dict[str, str], aliases: dict[str, s
             a, b = sorted((a, b))
         elif (row["operation"] == "read") != (row["side"] == "server"):
             a, b = b, a
-        entry = {k: row[k] for k in ("reason", "run_id", "path", "line")}
+        entry = {k: row[k] for k in ("reason", "run_id", "path", "line", "fabric", "test", "ranks")}
         found[kind].append(Failure(pair=(a, b), **entry))
     return found
 
@@ -449,16 +547,17 @@ def _pairs(group: "pl.DataFrame", failures: list[Failure], *, directed: bool) ->
     by_devices = at.group_by("a", "b", "device_a", "device_b").agg(pl.col("value").median())
     medians = by_devices.group_by("a", "b").agg(pl.col("value").median()).sort("a", "b")
     values = {(a, b): v for a, b, v in medians.rows()}
+    first, limits = at.row(0, named=True), set(at["limit_gbyte_s"].to_list())
+    failures = [f for f in failures if f.of(first["fabric"], first["test"], first["ranks"])]
     hosts = tuple(sorted({h for pair in values for h in pair} | {h for f in failures for h in f.pair}))
     if len(hosts) < MIN_HOSTS:
         return None
-    first, limits = at.row(0, named=True), set(at["limit_gbyte_s"].to_list())
     return Pairs(
         fabric=first["fabric"], test=first["test"], dtype=first["dtype"], ranks=first["ranks"],
         placement=first["placement"], size_bytes=size, hosts=hosts, values=values, runs=at["run_id"].n_unique(),
         directed=directed, bidirectional=first["bidirectional"], failures=tuple(failures),
         limit_gbyte_s=limits.pop() if len(limits) == 1 else None,
-        rows=at.select("a", "b", "device_a", "device_b", "value", "run_id", "path", "sha256", "line"),
+        rows=at.select("a", "b", "device_a", "device_b", "value", "run_id", "path", "sha256", "line", *RESIDUE),
     )  # fmt: skip
 
 

@@ -535,7 +535,9 @@ class Words(Phrasing):
         if not slow:
             return self._("No host stands out among {n}").format(n=len(pairs.hosts))
         if len(slow) > 3:
-            return self._("{k} of {n} hosts are slow with every partner").format(k=len(slow), n=len(pairs.hosts))
+            return self._("{k} of {n} hosts are slow with most of their partners").format(
+                k=len(slow), n=len(pairs.hosts)
+            )
         return self._("Slow with their partners: {hosts}").format(hosts=self.join(slow))
 
     def pairs_line(self, pairs: "Pairs") -> str:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import combinations, permutations
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from rdmalab.ingest import ingest
 from rdmalab.lab import Lab
-from rdmalab.pairs import Pairs, all_pairs, frame, node_pairs
+from rdmalab.pairs import Failure, Pairs, all_pairs, frame, node_pairs
 from rdmalab.store import Store
 
 EXAMPLES = Path(__file__).parents[1] / "data" / "examples" / "synthetic-pairs"
@@ -196,6 +197,8 @@ def test_the_planted_node_is_found_and_nothing_else(example: Lab) -> None:
         assert p.slow_hosts == ["synthetic-node-06"]
         assert [p.slow_pairs, p.missing, p.failed, p.adapters, p.rails] == [[]] * 5
     assert [s.role for s in found[2].standings if s.slow] == ["sender", "receiver"]
+    assert [p.residue for p in found[:2]] == [{}, {}]
+    assert found[2].residue == {"mtu_bytes": (4096, {1024: [("synthetic-node-03", "synthetic-node-05")]})}
     assert node_pairs(example, "synthetic-pairs", ["infiniband-ndr400"]).slow_hosts == ["synthetic-node-06"]  # type: ignore[union-attr]
 
 
@@ -298,7 +301,52 @@ def test_failed_pairs_are_not_missing_ones(perftest: Callable[..., Pairs]) -> No
     assert found.missing == [("c", "b")]
 
 
+def test_a_failure_of_another_test_is_none_of_this_one() -> None:
+    """What the log tells must agree; what it does not tell may be anything."""
+    failure = Failure(pair=("a", "b"), reason="failed", run_id="r", path="p", line=1, test="alltoall", ranks=16)
+    assert failure.of("roce", "alltoall", 16)
+    assert not failure.of("roce", "alltoall", 8)
+    assert not failure.of("roce", "all_reduce", 16)
+    assert replace(failure, test=None, ranks=None).of("roce", "all_reduce", 16)
+
+
 def test_a_client_alone_names_both_hosts(perftest: Callable[..., Pairs]) -> None:
     """Without the server's log its name is the one that was typed."""
     found = perftest(("a", "b", 90.0), ("b", "c", 91.0), ("c", "a", 92.0), ends="client")
     assert found.values == {("a", "b"): 90.0, ("b", "c"): 91.0, ("c", "a"): 92.0}
+
+
+def nccl_pair(a: str, b: str, device: str, busbw: float) -> str:
+    """An all_reduce of two hosts with one rank each, whose connections all use one device of two."""
+    info = "".join(
+        f"{host}:77:77 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/RoCE [1]mlx5_1:1/RoCE [RO]; OOB eth0:192.0.2.1<0>\n"
+        f"{host}:77:77 [0] NCCL INFO Channel 00/0 : {1 - i}[0] -> {i}[0] [receive] via NET/IB/{device[-1]}/GDRDMA\n"
+        for i, host in enumerate((a, b))
+    )
+    devices = "".join(
+        f"#  Rank  {i} Group  0 Pid     77 on {host} device  0 [0x1b] NVIDIA H100 80GB HBM3\n"
+        for i, host in enumerate((a, b))
+    )
+    time = 1048576 / busbw / 1e3
+    row = f"1048576 262144 float sum -1 {time:.4f} {busbw:.2f} {busbw:.2f} 0 {time:.4f} {busbw:.2f} {busbw:.2f} 0\n"
+    return (
+        "# Collective test starting: all_reduce_perf\n# nThread 1 nGpus 1 minBytes 1048576 maxBytes 1048576 "
+        "step: 2(factor) warmup iters: 5 iters: 20 agg iters: 1 validation: 1 graph: 0\n#\n# Using devices\n"
+        f"{devices}{info}"
+        "#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw "
+        f"#wrong\n#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)  "
+        f"(GB/s)  (GB/s)\n{row}# Out of bounds values : 0 OK\n# Avg bus bandwidth    : {busbw}\n#\n"
+    )
+
+
+def test_a_collective_on_one_device_tells_its_rail(tmp_path: Path) -> None:
+    """Every pair once on mlx5_0 at 46 and once on mlx5_1 at 40: the rail is slow, no host is."""
+    for a, b in combinations(("n1", "n2", "n3"), 2):
+        for device, busbw in (("mlx5_0", 46.0), ("mlx5_1", 40.0)):
+            (tmp_path / f"{a}-{b}-{device}.log").write_text(nccl_pair(a, b, device, busbw))
+    store = Store(tmp_path / "lab.duckdb")
+    ingest([str(tmp_path)], store)
+    found = all_pairs(Lab(store.path), "default", ["roce"])[0]
+    assert [(s.name, s.median, s.slow) for s in found.rails] == [("mlx5_1", 40.0, True), ("mlx5_0", 46.0, False)]
+    assert not any(s.slow for s in found.adapters)  # no partner of mlx5_1 is fast: it is the rail
+    assert found.slow_hosts == []
