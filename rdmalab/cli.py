@@ -179,6 +179,39 @@ def compare(by: str, form: str, db: str | None, **parameters: Any) -> None:
         _print_frame(comparison.frame(), form, None)
 
 
+@main.command()
+@click.option("--campaign", metavar="NAME", help="Default: the only one in the store.")
+@click.option("--fabrics", metavar="A,B", help="Default: all.")
+@click.option("--format", "form", type=click.Choice(["table", "csv", "json"]), default="table", show_default=True)
+@_db
+def curves(campaign: str | None, fabrics: str | None, form: str, db: str | None) -> None:
+    """Fit time = floor + size / bandwidth to every sweep: medians over the runs as table, each run as csv or json."""
+    from rdmalab import curves as library
+    from rdmalab.series import Selection
+
+    found = library.curves(_open(db), Selection(campaign=campaign, fabrics=fabrics))  # type: ignore[arg-type]
+    if form == "table":
+        found = library.summary(found).select(
+            "fabric", "operation", "test", "ranks", "placement", "runs", "described", "smallest_us",
+            "latency_floor_us", "largest_gbyte_s", "asymptotic_gbyte_s", "half_of_largest_bytes",
+            "half_bandwidth_bytes",
+        )  # fmt: skip
+    _print_frame(found, form, None)
+
+
+@main.command()
+@click.option("--campaign", metavar="NAME", help="Default: the only one in the store.")
+@click.option("--format", "form", type=click.Choice(["table", "csv", "json"]), default="table", show_default=True)
+@_db
+def pairs(campaign: str | None, form: str, db: str | None) -> None:
+    """Rank hosts that were tested two by two; csv and json hold every pair, slowest first."""
+    from rdmalab import pairs as library
+
+    lab = _open(db)
+    found = library.of_campaign(lab, lab.the_campaign(campaign))
+    _print_frame(library.standings_frame(found) if form == "table" else library.frame(found), form, None)
+
+
 @main.group()
 def campaign() -> None:
     """Campaign files: what the logs do not say."""

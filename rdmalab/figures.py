@@ -653,53 +653,67 @@ def key_svg(look: Look) -> str:
 
 _SHORT_OF_LIMIT = [[0, "#08306B"], [0.25, "#2F6FA8"], [0.5, "#7FB0D3"], [0.75, "#C6DDEC"], [1, "#F2F7FB"]]
 _CELL_TEXT_UP_TO = 16  # hosts
+_LABEL_NEEDS, _ABOVE_UP_TO = 11, 20  # px of a row; hosts whose names fit above their columns
 
 
-def pair_matrix(pairs: "Pairs", *, of_best: str, lang: str = "en") -> "go.Figure":
+def pair_matrix(pairs: "Pairs", *, of_best: str, cell: int = 24, left: int = 120, lang: str = "en") -> "go.Figure":
     """
     Node pairs as a matrix, dark where short of the best pair; hosts by name, not by value. Above 16 hosts no numbers.
 
+    Directed pairs have the sender at the left and the receiver above. A pair without a value shows ``×`` where its runs
+    failed, and stays empty where there was none. The medians of the hosts stand at the right, those of receivers below.
+
     Args:
         of_best: Title of the scale: what 100 per cent is.
+        cell: Height of a row in px.
+        left: Room for the names in px.
     """
     import plotly.graph_objects as go
 
     hosts = list(pairs.hosts)
-    best = max(pairs.busbw_gbyte_s.values())
+    best = max(pairs.values.values())
     share = [[_share(pairs, a, b, best) for b in hosts] for a in hosts]
     shown = len(hosts) <= _CELL_TEXT_UP_TO
-    text = [[_pair_text(pairs, a, b) if shown else "" for b in hosts] for a in hosts]
+    failed = {f.pair for f in pairs.failed}
+    text = [[_pair_text(pairs, a, b, failed) if shown else "" for b in hosts] for a in hosts]
     low = min(92.0, 2 * math.floor(min(v for row in share for v in row if v is not None) / 2))
-    figure = _base(70 + 24 * len(hosts) + 60, l=120, r=120, t=46, b=52)
+    figure = _base(70 + cell * len(hosts) + (76 if pairs.directed else 60), l=left, r=120, t=46, b=52)
     figure.update_layout(hovermode="closest")
     figure.add_trace(
         go.Heatmap(
             z=share, x=hosts, y=hosts, zmin=low, zmax=100, colorscale=_SHORT_OF_LIMIT, xgap=2, ygap=2, text=text,
             texttemplate="%{text}", textfont={"size": 10.5}, hovertemplate="%{y}, %{x}: %{text}", hoverongaps=False,
             colorbar={
-                "orientation": "h", "thickness": 9, "len": 0.6, "y": -0.02, "yanchor": "top", "outlinewidth": 0,
+                "orientation": "h", "thickness": 9, "len": 0.6, "y": -0.07 if pairs.directed else -0.02,
+                "yanchor": "top", "outlinewidth": 0,
                 "title": {"text": of_best, "side": "bottom", "font": {"size": 10}},
                 "ticksuffix": translator(lang)(" %"),
             },
         )
     )  # fmt: skip
+    medians = {(s.name, s.role): (number_text(s.median), "#A3201D" if s.slow else INK) for s in pairs.standings}
     slow = set(pairs.slow_hosts)
-    labels = [f"<b>{_plain(_short_host(h))}</b>" if h in slow else _plain(_short_host(h)) for h in hosts]
+    named = [h for h in hosts if h in slow or cell >= _LABEL_NEEDS]  # where rows are too thin, only the slow ones
+    above = [h for h in hosts if h in slow or len(hosts) <= _ABOVE_UP_TO]
+    short = {h: _plain(_short_host(h, 18)) for h in named}
+    labels = [f"<b>{text}</b>" if h in slow else text for h, text in short.items()]
     common = next((i for i, seen in enumerate(zip(*hosts, strict=False)) if len(set(seen)) > 1), len(min(hosts)))
-    ends = [_plain(_short_host(h[common:] or h, 6)) for h in hosts]
+    ends = [_plain(_short_host(h[common:] or h, 6)) for h in above]
     figure.update_xaxes(
-        type="category", side="top", tickvals=hosts, ticktext=ends, showgrid=False, ticks="", tickangle=0,
+        type="category", side="top", tickvals=above, ticktext=ends, showgrid=False, ticks="", tickangle=0,
         tickfont={"size": 10}, showline=False,
     )  # fmt: skip
     figure.update_yaxes(
-        type="category", autorange="reversed", tickvals=hosts, ticktext=labels, showgrid=False, ticks="",
+        type="category", autorange="reversed", tickvals=named, ticktext=labels, showgrid=False, ticks="",
         tickfont={"size": 10}, showline=False,
     )  # fmt: skip
-    for host in hosts:
-        figure.add_annotation(
-            xref="paper", x=1, y=host, xanchor="left", xshift=10, showarrow=False,
-            text=number_text(pairs.median_of(host)), font={"size": 10.5, "color": "#A3201D" if host in slow else INK},
-        )  # fmt: skip
+    for (host, role), (value, colour) in medians.items():
+        if host not in named or (role == "receiver" and not shown):
+            continue
+        place: dict[str, Any] = {"xref": "paper", "x": 1, "y": host, "xanchor": "left", "xshift": 10}
+        if role == "receiver":
+            place = {"yref": "paper", "x": host, "y": 0, "yanchor": "top", "yshift": -3}
+        figure.add_annotation(text=value, showarrow=False, font={"size": 10.5, "color": colour}, **place)
     return figure
 
 
@@ -708,11 +722,13 @@ def _share(pairs: "Pairs", a: str, b: str, best: float) -> float | None:
     return None if value is None else 100 * value / best
 
 
-def _pair_text(pairs: "Pairs", a: str, b: str) -> str:
+def _pair_text(pairs: "Pairs", a: str, b: str, failed: set[tuple[str, str]]) -> str:
     if a == b:
         return "–"
     value = pairs.of(a, b)
-    return number_text(value) if value is not None else ""
+    if value is not None:
+        return number_text(value)
+    return "×" if (a, b) in failed or (not pairs.directed and (b, a) in failed) else ""
 
 
 def _short_host(host: str, most: int = 14) -> str:

@@ -190,6 +190,7 @@ class Run:
     gid_index: int | None = None
     local_address: str | None = None  # LID, QPN, PSN, GID: the two ends of one test carry each other's
     remote_address: str | None = None
+    peer: str | None = None  # the host that the command of a client names, as typed
     streams: int | None = None  # parallel connections of iperf3
     duration_s: float | None = None
     protocol: str | None = None  # TCP, UDP

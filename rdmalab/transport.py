@@ -28,6 +28,11 @@ _LAYERS = {"IB": "ib", "RoCE": "roce"}
 _MOST_EVIDENCE = 6
 
 
+def is_verbs(net: str) -> bool:
+    """Whether a net speaks verbs, so that its device numbers are those of the list of RDMA devices."""
+    return bool(_VERBS_NETS.match(net))
+
+
 class Hop(NamedTuple):
     """A kind of connection that one process opened: through which net and device, with GPUDirect RDMA or without."""
 

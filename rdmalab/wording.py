@@ -535,7 +535,9 @@ class Words(Phrasing):
         if not slow:
             return self._("No host stands out among {n}").format(n=len(pairs.hosts))
         if len(slow) > 3:
-            return self._("{k} of {n} hosts are slow with every partner").format(k=len(slow), n=len(pairs.hosts))
+            return self._("{k} of {n} hosts are slow with most of their partners").format(
+                k=len(slow), n=len(pairs.hosts)
+            )
         return self._("Slow with their partners: {hosts}").format(hosts=self.join(slow))
 
     def pairs_line(self, pairs: "Pairs") -> str:
@@ -545,22 +547,22 @@ class Words(Phrasing):
             "Bus bandwidth of {operation}, {dtype}, {place}, {ranks} ranks on 2 nodes at {size}, GB/s; {fabric}, "
             "{pairs} pairs, {runs} runs."
         ).format(
-            operation=self.collective(pairs.operation), dtype=pairs.dtype, place=place, ranks=pairs.ranks,
-            size=self.size(pairs.size_bytes), fabric=self.label(pairs.fabric), pairs=len(pairs.busbw_gbyte_s),
+            operation=self.collective(pairs.test), dtype=pairs.dtype, place=place, ranks=pairs.ranks,
+            size=self.size(pairs.size_bytes), fabric=self.label(pairs.fabric), pairs=len(pairs.values),
             runs=pairs.runs,
         )  # fmt: skip
 
     def slow_hosts(self, pairs: "Pairs") -> str:
         """The medians of the slow hosts against the others."""
         slow = pairs.slow_hosts
-        rest = [pairs.median_of(h) for h in pairs.hosts if h not in slow]
+        medians = {h: m for h in pairs.hosts if (m := pairs.median_of(h)) is not None}
+        rest = [m for h, m in medians.items() if h not in slow]
         if not slow or not rest:
             return self._("The medians of the hosts lie between {low} and {high} GB/s.").format(
-                low=number_text(min(map(pairs.median_of, pairs.hosts))),
-                high=number_text(max(map(pairs.median_of, pairs.hosts))),
+                low=number_text(min(medians.values())), high=number_text(max(medians.values()))
             )
         return self._("{hosts}: {values} GB/s in the median of their pairs; the others {low} to {high}.").format(
-            hosts=self.join(slow), values=self.join(number_text(pairs.median_of(h)) for h in slow),
+            hosts=self.join(slow), values=self.join(number_text(medians[h]) for h in slow),
             low=number_text(min(rest)), high=number_text(max(rest)),
         )  # fmt: skip
 

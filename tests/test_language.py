@@ -218,13 +218,13 @@ def examples(db: str) -> dict[str, Comparison]:
 
 PAIRS = {
     1: Pairs(
-        fabric="甲", operation="all_reduce", dtype="float", ranks=16, placement="in_place", size_bytes=1 << 30,
-        hosts=("1", "2", "3"), busbw_gbyte_s={("1", "2"): 9.0, ("1", "3"): 9.1}, runs=2, limit_gbyte_s=None,
+        fabric="甲", test="all_reduce", dtype="float", ranks=16, placement="in_place", size_bytes=1 << 30,
+        hosts=("1", "2", "3"), values={("1", "2"): 9.0, ("1", "3"): 9.1}, runs=2, limit_gbyte_s=None,
     ),
     7: Pairs(
-        fabric="甲", operation="sendrecv", dtype="float", ranks=2, placement="out_of_place", size_bytes=1 << 20,
+        fabric="甲", test="sendrecv", dtype="float", ranks=2, placement="out_of_place", size_bytes=1 << 20,
         hosts=tuple("12345"), runs=70, limit_gbyte_s=12.0,
-        busbw_gbyte_s={(a, b): 6.0 if b == "5" else 9.0 for a, b in combinations("12345", 2)},
+        values={(a, b): 6.0 if b == "5" else 9.0 for a, b in combinations("12345", 2)},
     ),
 }  # fmt: skip
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from rdmalab.model import Evidence, Note, Parsed
 from rdmalab.sources import Text
-from rdmalab.transport import Communicator, Device, Facts, Failure, Hop, judge
+from rdmalab.transport import Communicator, Device, Facts, Failure, Hop, is_verbs, judge
 
 NAME = "nccl-info"
 EXAMPLE = "node-a:2090:2648 [0] NCCL INFO Channel 00/0 : 8[0] -> 0[0] [receive] via NET/IB/4/GDRDMA"
@@ -525,6 +525,20 @@ def _sum_up(reader: _Reader) -> None:
         shown = ", ".join(names[:_MOST_NOTES]) + (f" and {more} more" if more > 0 else "")
         reader.notes.append(Note(reader.hosts[names[0]], "hosts", shown))
     reader.notes += _connections(reader.facts)
+    reader.notes += _single_devices(reader.facts)
+
+
+def _single_devices(facts: Facts) -> Iterator[Note]:
+    """The hosts whose connections all use one device that the log names: what they measured is this rail."""
+    used: dict[str, dict[tuple[str, int], int]] = {}  # host -> device -> line
+    for hop in facts.hops:
+        lines = used.setdefault(hop.process.rpartition(":")[0], {})
+        device = facts.device_list(hop.process).get(hop.device) if is_verbs(hop.net) else None
+        lines.setdefault((device.name if device else "", hop.device), facts.hop_lines[hop].line)
+    for host, lines in used.items():
+        (name, _), line = next(iter(lines.items()))
+        if host and name and len(lines) == 1:
+            yield Note(line, "single_device", f"All connections of {host} use {name}.")
 
 
 def _connections(facts: Facts) -> Iterator[Note]:

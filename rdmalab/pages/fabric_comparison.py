@@ -572,7 +572,7 @@ class FabricComparison(Paper):
         w = self.w
         rows = [
             f"<tr>{cell_html(f'{a} – {b}', 'text')}{cell_html(number_text(v))}"
-            f"{cell_html(f'{100 * v / max(pairs.busbw_gbyte_s.values()):.1f}')}</tr>"
+            f"{cell_html(f'{100 * v / max(pairs.values.values()):.1f}')}</tr>"
             for (a, b), v in pairs.slowest(5)
         ]
         head = [

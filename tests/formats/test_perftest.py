@@ -559,3 +559,21 @@ def test_real_logs(folder: str) -> None:
         assert sum(len(r.samples) for r in runs) in allowed[1], truth["file"]
         assert not runs or found.status in allowed[2], truth["file"]
         assert "parser_error" not in codes(found), truth["file"]
+
+
+@pytest.mark.parametrize(
+    ("prompt", "command", "hosts", "peer"),
+    [
+        ("user@node-2:~$ ", "ib_write_bw -d mlx5_0 192.0.2.10", ("node-2",), "192.0.2.10"),
+        ("[root@gpu-01 ~]# ", "ib_write_bw -d mlx5_0 -F gpu-02.lan", ("gpu-01",), "gpu-02.lan"),
+        ("user@node-2:~$ sudo numactl -N 0 ", "ib_write_bw -d mlx5_0", ("node-2",), None),
+        ("user@node-2:~$ ", "ib_write_bw -d mlx5_0 $SERVER", ("node-2",), None),
+        ("user@login:~$ ssh node-7 ", "ib_write_bw -d mlx5_0 node-8", (), "node-8"),
+        ("$ ", "ib_write_bw -d mlx5_0 node-8", (), "node-8"),
+    ],
+)
+def test_the_prompt_names_the_host(prompt: str, command: str, hosts: tuple[str, ...], peer: str | None) -> None:
+    """Where the command was typed, unless it takes the test elsewhere; the last word of a client is the other host."""
+    below = text_of("write_bw_mib").partition("-----")
+    (only,) = log_of(prompt + command + "\n" + below[1] + below[2]).runs
+    assert (only.hosts, only.peer, only.command) == (hosts, peer, command)
