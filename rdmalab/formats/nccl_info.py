@@ -572,8 +572,14 @@ def _connections(facts: Facts) -> Iterator[Note]:
 
 
 def _devices_found(facts: Facts) -> Iterator[tuple[int, str, str, str]]:
-    """``node-a: mlx5_0/RoCE, mlx5_1/RoCE``: the RDMA devices of each host, once where its processes agree."""
+    """
+    ``node-a: mlx5_0/RoCE, mlx5_1/RoCE``: the RDMA devices of each host, once where its processes agree.
+
+    Only the line that lists all of them says so: of lines for one device each, some may be missing.
+    """
     for process, devices in facts.devices.items():
+        if "Using [" not in facts.device_lines[process].text:
+            continue
         names = ", ".join(f"{device.name}/{device.layer}" for _, device in sorted(devices.items()))
         words = f"{process.rpartition(':')[0] or _NOBODY}: {names}"
         yield facts.device_lines[process].line, "rdma_devices", words, words

@@ -241,7 +241,7 @@ def test_settings_versions_and_hosts_are_noted_once() -> None:
 
 
 def test_the_devices_of_a_host_are_noted_and_those_in_use() -> None:
-    """Found, used by the host, used by the process of a GPU; the device of another rank (PXN) tells nothing of a GPU."""
+    """Found, used by the host, used by the process of a GPU; the device of another rank tells nothing of a GPU."""
     a, b = "node-a:10:11 [0] NCCL INFO ", "node-a:12:13 [1] NCCL INFO "
     found = parsed_text(
         f"{a}NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_1:1/IB [RO]; OOB eth0:192.0.2.1<0>\n"
