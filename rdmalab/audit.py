@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from rdmalab.errors import UsageError, did_you_mean
 from rdmalab.quotes import lines_of, text_of
@@ -21,10 +21,11 @@ if TYPE_CHECKING:
 
     from rdmalab.lab import Lab
 
+Fact = TypeVar("Fact", Noted, Test, Read)
 _SEEN_BELOW = 30  # lines of a banner
 _LONGEST = 240  # characters of a quoted line
 # The readings that rules look at; a store may hold millions of others.
-_METRICS = r"gpu_nic_distance|pcie\.link\.(?:gen|width)\.(?:current|max)|utilization\.gpu"
+_METRICS = r"gpu_nic_distance|pcie\.link\.(?:gen|width)\.(?:current|max)|utilization\.gpu|roce_version"
 _FAILURES = (
     "ib_completion_error", "ib_call_failed", "link_event", "nccl_warning", "bootstrap_failed", "watchdog_timeout",
     "port_failover", "failure", "failed",
@@ -271,31 +272,37 @@ def _evidence(log_id: str, path: str, text: str) -> tuple[Line, ...]:
     return tuple(Line(log_id, path, int(number), said) for number, said in parts)
 
 
-def _notes(lab: "Lab", ids: Sequence[str], logs: Mapping[str, Log]) -> Iterable[Noted]:
+def _notes(lab: "Lab", ids: Sequence[str], logs: Mapping[str, Log]) -> list[Noted]:
     rows = lab.sql(
-        "SELECT log_id, line, code, text FROM notes WHERE list_contains($ids, log_id) ORDER BY log_id, line", ids=ids
-    )
-    return (Noted(logs[log_id], line, code, text) for log_id, line, code, text in rows.iter_rows())
-
-
-def _tests(lab: "Lab", ids: Sequence[str], logs: Mapping[str, Log]) -> Iterable[Test]:
-    rows = lab.sql(
-        """SELECT log_id, line, run_id, device, mtu_bytes, gid_index, pair_key, library_version FROM raw.runs
-           WHERE list_contains($ids, log_id) ORDER BY log_id, ordinal""",
+        "SELECT log_id, line, code, text FROM notes WHERE log_id IN (SELECT unnest($ids)) ORDER BY log_id, line",
         ids=ids,
     )
-    return (Test(logs[log_id], *rest) for log_id, *rest in rows.iter_rows())
+    return _by_path(Noted(logs[log_id], line, code, text) for log_id, line, code, text in rows.iter_rows())
 
 
-def _readings(lab: "Lab", ids: Sequence[str], logs: Mapping[str, Log]) -> Iterable[Read]:
+def _tests(lab: "Lab", ids: Sequence[str], logs: Mapping[str, Log]) -> list[Test]:
+    rows = lab.sql(
+        """SELECT log_id, line, run_id, device, mtu_bytes, gid_index, pair_key, library_version FROM raw.runs
+           WHERE log_id IN (SELECT unnest($ids)) ORDER BY log_id, ordinal""",
+        ids=ids,
+    )
+    return _by_path(Test(logs[log_id], *rest) for log_id, *rest in rows.iter_rows())
+
+
+def _readings(lab: "Lab", ids: Sequence[str], logs: Mapping[str, Log]) -> list[Read]:
     rows = lab.sql(
         """SELECT log_id, line, host, device, metric, value FROM raw.readings
-           WHERE list_contains($ids, log_id) AND regexp_full_match(metric, $metrics) AND value IS NOT NULL
+           WHERE log_id IN (SELECT unnest($ids)) AND regexp_full_match(metric, $metrics) AND value IS NOT NULL
            ORDER BY log_id, line""",
         ids=ids,
         metrics=_METRICS,
     )
-    return (Read(logs[log_id], *rest) for log_id, *rest in rows.iter_rows())
+    return _by_path(Read(logs[log_id], *rest) for log_id, *rest in rows.iter_rows())
+
+
+def _by_path(facts: Iterable[Fact]) -> list[Fact]:
+    """In the order of the paths, within a log in the order of the query: the first of them is quoted."""
+    return sorted(facts, key=lambda fact: fact.log.path)
 
 
 def _words_of(lab: "Lab", campaign: str) -> dict[str, Any]:

@@ -91,11 +91,12 @@ def _gpu_without_near_hca(facts: Facts) -> list[Hit] | None:
 
 _WIDTH = ("pcie.link.width.current", "pcie.link.width.max")
 _GEN = ("pcie.link.gen.current", "pcie.link.gen.max")
+_NIC = re.compile(r" (?:Ethernet|Infiniband|Network|Fabric) controller", re.IGNORECASE)  # of lspci
 
 
 @rule(
     RULES, "pcie-width-below-slot", WRONG,
-    title=_("A PCIe link with fewer lanes than device and slot allow"), source=_PCIE,
+    title=_("A PCIe link with fewer lanes than it could have"), source=_PCIE,
     needs=_("lspci -vv as root, or nvidia-smi --query-gpu=index,utilization.gpu,pcie.link.gen.current,"
             "pcie.link.gen.max,pcie.link.width.current,pcie.link.width.max --format=csv"),
     remedy=_("Seat the card and its riser anew, clean the contacts, check the bifurcation in the BIOS."),
@@ -108,7 +109,7 @@ def _pcie_width(facts: Facts) -> list[Hit] | None:
 
 @rule(
     RULES, "pcie-speed-below-slot", CHECK,
-    title=_("A PCIe link slower than device and slot allow"), source=_PCIE,
+    title=_("A PCIe link slower than it could be"), source=_PCIE,
     needs=_("lspci -vv as root; for GPUs the same columns of nvidia-smi, taken under load"),
     remedy=_("Check the speed that the BIOS sets for the slot, riser and retimer; a link that trains down has errors."),
 )  # fmt: skip
@@ -125,24 +126,32 @@ def _pcie_speed(facts: Facts) -> list[Hit] | None:
 
 
 def _pcie_rows(facts: Facts) -> list[dict[str, Read]]:
-    """The readings of a line of a device together."""
+    """The readings of a line together; what a link could do stands on a line of its own in lspci."""
     rows: dict[tuple[str, int | None, str | None], dict[str, Read]] = {}
+    could: dict[tuple[str, str | None, str], Read] = {}
     for read in facts.readings:
         if read.metric.startswith("pcie.") or read.metric == "utilization.gpu":
             rows.setdefault((read.log.log_id, read.line, read.device), {})[read.metric] = read
+            could.setdefault((read.log.log_id, read.device, read.metric), read)
+    for (log_id, _line, device), row in rows.items():
+        for most in (_WIDTH[1], _GEN[1]):
+            if cap := could.get((log_id, device, most)):
+                row.setdefault(most, cap)
     return list(rows.values())
 
 
 def _loaded(row: dict[str, Read]) -> bool:
     """Whether the link has no reason to rest: a NIC (lspci reads no use), or a GPU at work."""
     use = row.get("utilization.gpu")
-    return use.value > 0 if use else bool(re.search(r"[Nn]etwork|Infiniband|Ethernet", row[_GEN[0]].device or ""))
+    return use.value > 0 if use else bool(_NIC.search(row[_GEN[0]].device or ""))
 
 
 def _below(what: str, row: dict[str, Read], now: str, most: str) -> Hit:
     read = row[now]
     numbers = {"device": _device(read), "now": int(read.value), "most": int(row[most].value)}
-    return Hit(what=what, numbers=numbers, lines=(read.at,), log=read.log)
+    lines = tuple(dict.fromkeys((read.at, row[most].at) if read.line != row[most].line else (read.at,)))
+    severity = CHECK if _NIC.search(read.device or "") else None  # the slot may be a narrower one on purpose
+    return Hit(what=what, numbers=numbers, lines=lines, log=read.log, severity=severity)
 
 
 def _device(read: Read) -> str:

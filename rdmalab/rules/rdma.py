@@ -95,22 +95,22 @@ def _roce_v1(facts: Facts) -> list[Hit] | None:
         for note in versions
         if note.text.endswith("=1")
     ]
-    table: dict[tuple[str, int], dict[str, Line]] = {}  # (device, index) -> type -> where
-    for note in facts.noted("gid_type"):
-        if found := _GID_TYPE.fullmatch(note.text):
-            table.setdefault((found[1], int(found[2])), {}).setdefault(found[3], note.at)
-    told = [test for test in facts.tests if (test.device, test.gid_index) in table]
+    table: dict[tuple[str, int], dict[int, Line]] = {}  # (device, index) -> version -> where
+    for read in facts.readings:
+        if read.metric == "roce_version" and (found := _GID.fullmatch(read.device or "")):
+            table.setdefault((found[1], int(found[2])), {}).setdefault(int(read.value), read.at)
+    told = [test for test in facts.tests if facts.fabrics and (test.device, test.gid_index) in table]
     for test in told:
-        kinds = table[test.device or "", test.gid_index or 0]
-        if list(kinds) == ["v1"]:
+        versions_there = table[test.device or "", test.gid_index or 0]
+        if list(versions_there) == [1]:
             what = _("The test used GID index {index} of {device}, which is RoCE v1.")
             numbers = {"index": test.gid_index, "device": test.device}
-            lines = (test.at("GID index", test.gid_index), kinds["v1"])
+            lines = (test.at("GID index", test.gid_index), versions_there[1])
             hits.append(Hit(what=what, numbers=numbers, lines=lines, log=test.log))
     return tested([*versions, *told], hits)
 
 
-_GID_TYPE = re.compile(r"(\S+) port \d+ index (\d+): RoCE (v[12])")
+_GID = re.compile(r"(\S+)/\d+/gids/(\d+)")
 
 
 @rule(

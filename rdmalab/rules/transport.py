@@ -113,7 +113,8 @@ def _hca_not_opened(facts: Facts) -> list[Hit] | None:
         (
             Hit(what=what, lines=(note.at,), log=note.log)
             for note in facts.noted("rdma_not_used")
-            if note.text.endswith("ibv_open_device failed") and note.log.family not in SOCKETS
+            if note.text.endswith("ibv_open_device failed") and note.log.verdict == "socket"
+            if note.log.family not in SOCKETS
         ),
     )
 
