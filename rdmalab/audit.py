@@ -79,7 +79,8 @@ class Audit:
     """
     All that the rules say of one campaign.
 
-    ``campaign`` are the words of its file with the ``labels`` of its fabrics, ``snapshot`` is a hash of the logs.
+    ``campaign`` are the words of its file with the ``labels`` of its fabrics, ``snapshot`` is a hash of the logs,
+    ``hashes`` holds the beginning of each log's sha256 by its path.
     """
 
     campaign: Mapping[str, Any]
@@ -89,6 +90,7 @@ class Audit:
     untested: tuple[Rule, ...]
     logs: int
     snapshot: str
+    hashes: Mapping[str, str]
 
     def count(self, severity: str) -> int:
         """How many findings of a severity there are."""
@@ -184,6 +186,7 @@ def audit(lab: "Lab", campaign: str | None = None) -> Audit:
         untested=tuple(rule for rule, hits in results if hits is None),
         logs=len(facts.logs),
         snapshot=hashlib.sha256("\n".join(sorted(log.log_id for log in facts.logs)).encode()).hexdigest(),
+        hashes={log.path: log.log_id for log in facts.logs},
     )
 
 
@@ -223,9 +226,8 @@ def gather(rule: Rule, hits: Iterable[Hit]) -> list[Finding]:
 
 
 def _benign(facts: Facts) -> list[Benign]:
-    failures = [note.log.log_id for note in facts.notes if note.code in _FAILURES]
     return [
-        Benign(line=note.at, text=note.text, but=failures.count(note.log.log_id))
+        Benign(line=note.at, text=note.text, but=sum(len(facts.noted(code, note.log)) for code in _FAILURES))
         for note in facts.noted("benign_warnings")
     ]
 

@@ -1,6 +1,7 @@
 """The configuration audit: each rule fires on its own lines and stays silent on their clean twin."""
 
 import json
+import os
 from dataclasses import dataclass, field
 from html import unescape
 from pathlib import Path
@@ -10,10 +11,12 @@ from click.testing import CliRunner
 
 from rdmalab.audit import Audit, Finding
 from rdmalab.cli import main
+from rdmalab.ingest import ingest
 from rdmalab.lab import Lab
 from rdmalab.pages.configuration_audit import ConfigurationAudit
 from rdmalab.rules import RULES
 from rdmalab.rules._base import SEVERITIES
+from rdmalab.store import Store
 from tests.conftest import FALLBACK, INFINIBAND, ONE_NODE, ROCE, Bench, channels, nccl_log, perftest_log
 
 EXAMPLES = Path(__file__).parents[1] / "data" / "examples"
@@ -537,6 +540,35 @@ def test_planted_fallback_is_found_and_nothing_else(tmp_path: Path) -> None:
     assert next((Path(e["path"]).name, e["line"]) for e in finding["evidence"]) == ("all_reduce.fallback.log", 35)
 
 
+@pytest.mark.skipif("RDMALAB_CORPUS" not in os.environ, reason="RDMALAB_CORPUS names no folder")
+@pytest.mark.parametrize(
+    ("folder", "expected"),
+    [
+        (
+            "companions",
+            [
+                ("hca-not-opened", "nccl_fallback_open_device_v2.7.log", 2),
+                ("link-flaps", "nccl_port_error_then_status12_training.log", 4),
+                ("link-flaps", "nccl_port_failover_v2.30.log", 1),
+                ("sockets-where-others-find-hcas", "nccl_socket_fallback_2x4a100_v2.20.5.log", 128),
+                ("local-path-off", "nccl_tuning_subsys_v2.29.7.log", 3),
+                ("nvls-off", "nccl_singlenode_socket_named_8xh200_v2.22.3.log", 24),
+                ("gid-index-pinned", "nccl_roce_plugin_2x8_v2.28.7.log", 206),
+            ],
+        ),
+        ("fleet", []),
+    ],
+)
+def test_the_collected_logs(tmp_path: Path, folder: str, expected: list[tuple[str, str, int]]) -> None:
+    """Each finding was read by hand at its line; logs without NCCL lines accuse nobody."""
+    store = Store(tmp_path / "lab.duckdb")
+    ingest([Path(os.environ["RDMALAB_CORPUS"]) / folder], store)
+    with Lab(store.path) as lab:
+        audit = lab.audit()
+    assert [(f.rule.id, Path(f.lines[0].path).name, f.lines[0].line) for f in audit.findings] == expected
+    assert all(line.text for f in audit.findings for line in f.lines)
+
+
 # --- the command ----------------------------------------------------------------------------------------------------
 
 
@@ -601,6 +633,15 @@ def test_the_report_holds_every_finding_with_its_line(bench: Bench, lang: str) -
         for rule in RULES:
             assert rule.title not in html
             assert rule.remedy not in html
+
+
+def test_the_evidence_names_each_log_with_its_hash(bench: Bench) -> None:
+    """Up to sixty of a finding, then how many more there are."""
+    audit = audited(bench, {f"roce/{n}.log": perftest(1024, gid=n) for n in range(62)})
+    html = ConfigurationAudit(audit, "en").evidence().html
+    shown = [path for path in audit.findings[0].logs if audit.hashes[path][:12] in html]
+    assert len(shown) == 60
+    assert "2 logs more" in html
 
 
 def test_a_hostile_host_name_is_text(bench: Bench) -> None:

@@ -188,15 +188,21 @@ class ConfigurationAudit(Paper):
         return self.phrasing.text(filter(None, [self.phrasing.stated(text), but]))
 
     def evidence(self) -> Block:
-        """Every log behind a finding."""
+        """Every log behind a finding, with its hash, and the rules that were tested."""
         rows = [
             f"<tr>{cell_html(f.rule.id, 'text')}{cell_html(self._label(f.fabric), 'text')}"
-            f"{cell_html(self._path(path), 'mono')}</tr>"
+            f"{cell_html(self._path(path), 'mono')}{cell_html(self.audit.hashes[path][:12], 'mono')}</tr>"
             for f in self.audit.findings
             for path in f.logs[:_MOST_LOGS]
         ]
-        head = [th(self._("Rule"), "text"), th(self._("Fabric"), "text"), th(self._("Log"), "text")]
+        head = [
+            th(self._("Rule"), "text"), th(self._("Fabric"), "text"), th(self._("Log"), "text"), th("sha256", "text"),
+        ]  # fmt: skip
         body = table_html(head, rows) if rows else p(self._("No log stands behind a finding."))
+        if more := sum(max(0, len(f.logs) - _MOST_LOGS) for f in self.audit.findings):
+            body += p(
+                self._("{logs} more; 'rdmalab audit --format json' lists them all.").format(logs=self._logs(more))
+            )
         body += h3(self._("Rules that were tested"))
         items = "".join(f"<li>{escape(self._tested(rule))}</li>" for rule in self.audit.tested)
         body += f'<ul class="evidence">{items}</ul>' if items else p(self._("None."))

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 WRONG, CHECK, NOTE = "wrong", "check", "note"
@@ -119,13 +120,26 @@ class Facts:
     readings: tuple[Read, ...] = ()
     differences: tuple[Mapping[str, Any], ...] = ()
 
-    def noted(self, code: str) -> list[Noted]:
-        """The notes of a code that have a line."""
-        return [n for n in self.notes if n.code == code and n.line is not None]
+    def noted(self, code: str, log: Log | None = None) -> list[Noted]:
+        """The notes of a code that have a line, of all logs or of one."""
+        return self._noted.get((code, log.log_id if log else ""), [])
 
     def log_at(self, path: str) -> Log | None:
         """The log at a path."""
-        return next((log for log in self.logs if log.path == path), None)
+        return self._at.get(path)
+
+    @cached_property
+    def _noted(self) -> dict[tuple[str, str], list[Noted]]:
+        found: dict[tuple[str, str], list[Noted]] = {}
+        for note in self.notes:
+            if note.line is not None:
+                for log_id in (note.log.log_id, ""):
+                    found.setdefault((note.code, log_id), []).append(note)
+        return found
+
+    @cached_property
+    def _at(self) -> dict[str, Log]:
+        return {log.path: log for log in self.logs}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,9 +4,10 @@ import re
 from collections.abc import Iterator
 
 from rdmalab.language import marked as _
-from rdmalab.rules._base import CHECK, NCCL, NOTE, RDMA, WRONG, Facts, Hit, Line, Log, Rule, Test, rule, tested
+from rdmalab.rules._base import CHECK, NCCL, NOTE, WRONG, Facts, Hit, Line, Log, Rule, Test, rule, tested
 
 RULES: list[Rule] = []
+_VERBS = ("infiniband", "roce", "softroce")  # iWARP and EFA have packets of their own
 _PERFTEST = "linux-rdma/perftest: src/perftest_parameters.c (Mtu); linux-rdma/rdma-core: libibverbs, enum ibv_mtu"
 
 
@@ -18,7 +19,7 @@ _PERFTEST = "linux-rdma/perftest: src/perftest_parameters.c (Mtu); linux-rdma/rd
 )  # fmt: skip
 def _mtu_below_declared(facts: Facts) -> list[Hit] | None:
     what = _("The test ran at an RDMA MTU of {mtu} bytes, the campaign file states {path} for this fabric.")
-    told = [(log, mtu, line) for log, mtu, line in _mtus(facts) if log.family in RDMA and _declared(log)]
+    told = [(log, mtu, line) for log, mtu, line in _mtus(facts) if log.family in _VERBS and _declared(log)]
     return tested(
         told,
         (
@@ -73,7 +74,7 @@ def _mtu_below_others(facts: Facts) -> list[Hit] | None:
 def _same_port(test: Test) -> str | None:
     """Tests of one declared fabric over devices of one name; of others, only the two ends of one test."""
     if test.log.fabric:
-        return f"{test.log.fabric.name} {test.device}" if test.log.family in RDMA else None
+        return f"{test.log.fabric.name} {test.device}" if test.log.family in _VERBS else None
     return test.pair
 
 

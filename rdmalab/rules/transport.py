@@ -228,8 +228,8 @@ def _mixed_gpudirect(facts: Facts) -> list[Hit] | None:
 def _connections(facts: Facts, log: Log) -> dict[str, list[tuple[str, Line]]]:
     """(net, first line) of the connections of a log, by ``with`` and ``without``."""
     found: dict[str, list[tuple[str, Line]]] = {"without": [], "with": []}
-    for note in facts.noted("net_connections"):
-        if note.log is log and (said := _COUNTED.fullmatch(note.text)):
+    for note in facts.noted("net_connections", log):
+        if said := _COUNTED.fullmatch(note.text):
             found[said[2]].append((said[1], note.at))
     return found
 
