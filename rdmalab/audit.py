@@ -25,7 +25,9 @@ Fact = TypeVar("Fact", Noted, Test, Read)
 _SEEN_BELOW = 30  # lines of a banner
 _LONGEST = 240  # characters of a quoted line
 # The readings that rules look at; a store may hold millions of others.
-_METRICS = r"gpu_nic_distance|pcie\.link\.(?:gen|width)\.(?:current|max)|utilization\.gpu|roce_version"
+_METRICS = (
+    r"gpu_nic_distance|pcie\.link\.(?:gen|width)\.(?:current|max)|utilization\.gpu|roce_version|(?:active|max)_mtu"
+)
 _FAILURES = (
     "ib_completion_error", "ib_call_failed", "link_event", "nccl_warning", "bootstrap_failed", "watchdog_timeout",
     "port_failover", "failure", "failed",

@@ -72,6 +72,10 @@ LSPCI = """\
 \t\tLnkCap:\tPort #1, Speed 8GT/s, Width x4, ASPM L1
 \t\tLnkSta:\tSpeed 2.5GT/s (downgraded), Width x1 (downgraded)
 """
+DEVINFO = "".join(
+    f"hca_id:\t{name}\n\t\tport:\t1\n\t\t\tmax_mtu:\t\t4096 (5)\n\t\t\tactive_mtu:\t\t{mtu}\n"
+    for name, mtu in (("mlx5_0", "{0}"), ("mlx5_mgmt", "1024 (3)"))
+)
 GIDS = """\
 DEV	PORT	INDEX	GID					IPv4  		VER	DEV
 ---	----	-----	---					------------  	---	---
@@ -268,6 +272,14 @@ CASES = [
             "roce/3.log": perftest(1024, device="mlx5_9"),
         },
         campaign=NO_MTU,
+    ),
+    Case(
+        "active-mtu-below-max",
+        "check",
+        "The port mlx5_0/1 runs at an active MTU of 1024 bytes, it can do 4096",
+        "active_mtu:\t\t1024 (3)",
+        {"roce/1.log": perftest(4096), "devinfo.txt": DEVINFO.format("1024 (3)")},
+        {"roce/1.log": perftest(4096), "devinfo.txt": DEVINFO.format("4096 (5)")},
     ),
     Case(
         "roce-v1",

@@ -49,8 +49,9 @@ class ConfigurationAudit(Paper):
         last = tested.format(n=rules, not_tested=len(self.audit.untested))
         if not findings:
             return [self._("No finding,"), last]
-        first = self._("1 finding:") if findings == 1 else self._("{n} findings:").format(n=findings)
-        return [first, self.phrasing.listed(filter(None, map(self._counted, SEVERITIES))) + self._(";"), last]
+        counts = self.phrasing.listed(filter(None, map(self._counted, SEVERITIES)))
+        first = self._("1 finding: {counts};") if findings == 1 else self._("{n} findings: {counts};")
+        return [first.format(n=findings, counts=counts), last]
 
     def _sentence(self, finding: "Finding") -> str:
         numbers = dict(finding.numbers)

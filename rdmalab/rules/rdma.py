@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from rdmalab.language import marked as _
-from rdmalab.rules._base import CHECK, NCCL, NOTE, WRONG, Facts, Hit, Line, Log, Rule, Test, rule, tested
+from rdmalab.rules._base import CHECK, NCCL, NOTE, WRONG, Facts, Hit, Line, Log, Read, Rule, Test, rule, tested
 
 RULES: list[Rule] = []
 _VERBS = ("infiniband", "roce", "softroce")  # iWARP and EFA have packets of their own
@@ -76,6 +76,44 @@ def _same_port(test: Test) -> str | None:
     if test.log.fabric:
         return f"{test.log.fabric.name} {test.device}" if test.log.family in _VERBS else None
     return test.pair
+
+
+@rule(
+    RULES, "active-mtu-below-max", CHECK,
+    title=_("A port in use has a small active MTU"), source=_PERFTEST,
+    needs=_("ibv_devinfo of a port that the tests of a campaign file use"),
+    remedy=_("Raise the MTU of the interface and of the switch: an interface MTU of 1500 leaves RDMA with 1024."),
+)  # fmt: skip
+def _active_mtu(facts: Facts) -> list[Hit] | None:
+    """Only up to 1024 bytes, and only of ports in use: a management port may stay as it is."""
+    used = _devices_in_use(facts) if facts.fabrics else set()
+    ports: dict[tuple[str, str], dict[str, Read]] = {}
+    for read in facts.readings:
+        if read.metric in ("active_mtu", "max_mtu") and (read.device or "").partition("/")[0] in used:
+            ports.setdefault((read.log.log_id, read.device or ""), {}).setdefault(read.metric, read)
+    told = [(port["active_mtu"], port["max_mtu"]) for port in ports.values() if len(port) == 2]
+    what = _("The port {device} runs at an active MTU of {mtu} bytes, it can do {most}.")
+    return tested(
+        told,
+        (
+            Hit(
+                what=what,
+                numbers={"device": active.device, "mtu": int(active.value), "most": int(most.value)},
+                lines=(most.at, active.at),
+                log=active.log,
+            )
+            for active, most in told
+            if active.value <= min(1024, most.value - 1)
+        ),
+    )
+
+
+def _devices_in_use(facts: Facts) -> set[str]:
+    """The names of the devices that tests or connections of NCCL name."""
+    names = {test.device for test in facts.tests if test.device}
+    for note in facts.noted("rdma_devices_used"):
+        names |= set(re.split(r"\+|, ", note.text.partition(" over ")[2]))
+    return names
 
 
 # --- GIDs -----------------------------------------------------------------------------------------------------------

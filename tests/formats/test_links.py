@@ -1,4 +1,4 @@
-"""lspci and tables of GIDs: what was printed, for the devices that matter, with the line."""
+"""lspci, ibv_devinfo and tables of GIDs: what was printed, for the devices that matter, with the line."""
 
 import pytest
 from hypothesis import given, settings
@@ -37,6 +37,23 @@ n_gids_found=2
 grep: /sys/class/infiniband/mlx5_bond_0/ports/1/gid_attrs/types/2: Invalid argument
 """
 
+DEVINFO = """\
+hca_id:\tmlx5_0
+\ttransport:\t\t\tInfiniBand (0)
+\t\tport:\t1
+\t\t\tstate:\t\t\tPORT_ACTIVE (4)
+\t\t\tmax_mtu:\t\t4096 (5)
+\t\t\tactive_mtu:\t\t1024 (3)
+\t\t\tlink_layer:\t\tEthernet
+\t\t\tGID[  0]:\t\tfe80::5054:ff:fe00:b, IB/RoCE v1
+\t\t\tGID[  1]:\t\t::ffff:192.0.2.11, RoCE v2
+hca_id:\tmlx5_1
+\t\tport:\t1
+\t\t\tmax_mtu:\t\t4096 (5)
+\t\t\tactive_mtu:\t\tinvalid MTU (0)
+\t\t\tGID[  0]:\t\tfe80:0000:0000:0000:0e42:a1ff:fead:479a
+"""
+
 
 def readings(text: str) -> list[tuple[int | None, str | None, str, float | None]]:
     return [(r.line, r.device, r.metric, r.value) for r in formats.read(Text.of(text)).readings]
@@ -64,7 +81,18 @@ def test_both_tables_of_gids_are_read() -> None:
     ]
 
 
-@pytest.mark.parametrize("text", [LSPCI, GIDS])
+def test_the_mtu_of_ports_and_the_version_of_gids_are_read() -> None:
+    """An MTU that is none and a GID of InfiniBand are left out."""
+    assert readings(DEVINFO) == [
+        (5, "mlx5_0/1", "max_mtu", 4096.0),
+        (6, "mlx5_0/1", "active_mtu", 1024.0),
+        (8, "mlx5_0/1/gids/0", "roce_version", 1.0),
+        (9, "mlx5_0/1/gids/1", "roce_version", 2.0),
+        (12, "mlx5_1/1", "max_mtu", 4096.0),
+    ]
+
+
+@pytest.mark.parametrize("text", [LSPCI, GIDS, DEVINFO])
 def test_a_prefix_of_a_log_invents_nothing(text: str) -> None:
     """Cut anywhere, what is read was there in the whole log."""
     whole = readings(text)
@@ -73,7 +101,11 @@ def test_a_prefix_of_a_log_invents_nothing(text: str) -> None:
 
 
 @settings(max_examples=200, deadline=None)
-@given(st.lists(st.sampled_from([*LSPCI.splitlines(), *GIDS.splitlines(), "", "\x00", "v2"]), max_size=12))
+@given(
+    st.lists(
+        st.sampled_from([*LSPCI.splitlines(), *GIDS.splitlines(), *DEVINFO.splitlines(), "", "\x00", "v2"]), max_size=12
+    )
+)
 def test_any_order_of_lines_is_read(lines: list[str]) -> None:
     """No line makes a reader fall."""
     found = formats.read(Text.of("\n".join(lines) + "\n"))
