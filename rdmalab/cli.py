@@ -303,6 +303,26 @@ def claims(files: tuple[str, ...], as_json: bool) -> None:
 
 
 @main.command()
+@click.option("--campaign", metavar="NAME", help="Default: the only one in the store.")
+@click.option("--format", "form", type=click.Choice(["table", "csv", "json"]), default="table", show_default=True)
+@_db
+def audit(campaign: str | None, form: str, db: str | None) -> None:
+    """
+    Look for what is set up wrong: sockets in place of RDMA, a small MTU, lost packets, a slow PCIe link.
+
+    Exit 1 when something is wrong, 0 when there is nothing, or only things to check.
+    """
+    found = _open(db).audit(campaign)
+    if form == "table":
+        click.echo("\n".join(found.words()))
+    elif form == "json":
+        click.echo(json.dumps(found.to_dict(), ensure_ascii=False, default=str))
+    else:
+        _print_frame(found.frame(), form, None)
+    sys.exit(found.wrong)
+
+
+@main.command()
 def formats() -> None:
     """List the log formats that can be read, each with a line of it."""
     from rdmalab.formats import known

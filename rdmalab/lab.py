@@ -9,6 +9,7 @@ from rdmalab.store import Store, query
 if TYPE_CHECKING:
     import polars as pl
 
+    from rdmalab.audit import Audit
     from rdmalab.compare import Comparison
     from rdmalab.series import Selection
 
@@ -111,3 +112,14 @@ class Lab:
         from rdmalab.series import Selection
 
         return compare(self, selection or Selection(**parameters))
+
+    def audit(self, campaign: str | None = None) -> "Audit":
+        """
+        What the logs of a campaign show to be set up wrong; see :mod:`rdmalab.audit`.
+
+        Raises:
+            UsageError: There is no such campaign, or several and none was named.
+        """
+        from rdmalab.audit import audit
+
+        return audit(self, campaign)

@@ -37,6 +37,15 @@ def _sentences(_: Translate) -> Iterator[tuple[str, str]]:
         r"the log shows (?P<shown>.*), the campaign file says (?P<stated>.*)",
         _("the log shows {shown}, the campaign file says {stated}"),
     )
+    # warnings that are none: rdmalab.formats.nccl_info
+    yield (
+        r"Warnings of a normal tear-down, alone no sign of failure: (?P<n>\d+)\.",
+        _("Warnings of a normal tear-down, alone no sign of failure: {n}."),
+    )
+    yield (
+        r"Warnings of an absent feature \(MSCCL\+\+\), alone no sign of failure: (?P<n>\d+)\.",
+        _("Warnings of an absent feature (MSCCL++), alone no sign of failure: {n}."),
+    )
     # why there is no limit: rdmalab.limits, rdmalab.membership, rdmalab.compare
     yield r"one rank measures no fabric", _("one rank measures no fabric")
     yield r"equal domains", _("equal domains")

@@ -2,11 +2,10 @@
 
 from collections.abc import Iterator
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rdmalab import sources
 from rdmalab.errors import UsageError
+from rdmalab.quotes import text_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -59,12 +58,9 @@ def _table(frame: "pl.DataFrame") -> list[str]:
 
 def _log_lines(path: str, file: str, sha256: str, line: int | None, around: int) -> Iterator[str]:
     """The lines around the beginning of the run, or why they cannot be shown."""
-    texts = sources.texts(file) if Path(file).exists() else ()
-    text = next((t for t in texts if isinstance(t, sources.Text) and t.path == path), None)
-    if text is None:
-        yield f"{path}: the log is no longer there; the store keeps its numbers, not its text"
-    elif text.sha256 != sha256:
-        yield f"{path}: the log has changed since it was read; its lines are not shown"
+    text = text_of(path, file, sha256)
+    if isinstance(text, str):
+        yield text
     else:
         first = max(1, (line or 1) - around)
         yield from (f"{n:>7}  {t}" for n, t in islice(text.lines(), first - 1, (line or 1) + around))

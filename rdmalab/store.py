@@ -80,7 +80,7 @@ TABLES: dict[str, dict[str, str]] = {
         "nic": "VARCHAR",
     },
     "same": {"campaign": "VARCHAR", "measures": "VARCHAR", "tests": "VARCHAR[]", "size_bytes": "BIGINT"},
-    # Logs of a fabric that hold readings and no run: telemetry taken beside the tests.
+    # Logs that hold no run: telemetry and NCCL lines beside the tests; the fabric where one claims them.
     "places": {"campaign": "VARCHAR", "log_id": "VARCHAR", "path": "VARCHAR", "fabric": "VARCHAR"},
     "members": {
         "campaign": "VARCHAR", "run_id": "VARCHAR", "log_id": "VARCHAR", "path": "VARCHAR", "fabric": "VARCHAR",

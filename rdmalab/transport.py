@@ -41,6 +41,7 @@ class Hop(NamedTuple):
     net: str  # IB, NCCL RDMA Plugin v9, AWS Libfabric, Socket, ...
     device: int
     gdr: bool
+    relayed: bool = False  # through the device of another rank of the node (PXN)
 
 
 class Device(NamedTuple):
@@ -102,6 +103,11 @@ class Facts:
             return self.devices[process]
         lists = list(self.devices.values())
         return lists[0] if lists and all(one == lists[0] for one in lists) else {}
+
+
+def is_verbs(net: str) -> bool:
+    """Whether a net of NCCL drives RDMA devices through verbs: InfiniBand or RoCE."""
+    return _VERBS_NETS.match(net) is not None
 
 
 def judge(facts: Facts) -> Transport:
@@ -178,7 +184,7 @@ def _kind(facts: Facts, hop: Hop) -> str:
         return "ofi"
     if hop.net.startswith(_TCP_NETS):
         return "socket"
-    if _VERBS_NETS.match(hop.net):
+    if is_verbs(hop.net):
         return _layer_of(facts, hop)
     return "rdma_unspecified" if hop.gdr else "unknown"
 
