@@ -86,11 +86,14 @@ def _write_unruled(writer: Writer, name: str, places: dict[str, str]) -> int:
         for log_id, runs in _runs_of(writer, first).items()
         for run in runs
     ]
-    writer.run(
-        "DELETE FROM raw.members WHERE campaign = $c AND log_id IN (SELECT unnest($ids))",
-        {"c": name, "ids": list(first)},
-    )
+    for table in ("members", "places"):
+        writer.run(
+            f"DELETE FROM raw.{table} WHERE campaign = $c AND log_id IN (SELECT unnest($ids))",
+            {"c": name, "ids": list(first)},
+        )
     writer.insert("members", members)
+    telemetry = _without_runs(writer, places)
+    writer.insert("places", [{"campaign": name, "log_id": i, "path": first[i]} for i in first if i in telemetry])
     return len(members)
 
 
@@ -168,18 +171,26 @@ def _members(writer: Writer, places: dict[str, str], campaign: Campaign) -> tupl
 
 
 def _telemetry(writer: Writer, places: dict[str, str], campaign: Campaign) -> list[dict[str, Any]]:
-    """The places of logs that hold readings and no run, where one fabric claims them."""
+    """The places of logs that hold readings and no run, in the fabric that claims them, if one alone does."""
+    telemetry = _without_runs(writer, places)
+    found = {}
+    for path, log_id in places.items():
+        if log_id in telemetry:
+            claims = campaign.fabrics_of(path)
+            fabric = claims[0].name if len(claims) == 1 else None
+            if fabric or log_id not in found:
+                found[log_id] = {"campaign": campaign.name, "log_id": log_id, "path": path, "fabric": fabric}
+    return list(found.values())
+
+
+def _without_runs(writer: Writer, places: dict[str, str]) -> set[str]:
+    """Of the logs at *places*, those that hold readings and no run."""
     frame = writer.frame(
         """SELECT DISTINCT log_id FROM raw.readings WHERE log_id NOT IN (SELECT log_id FROM raw.runs)
            AND log_id IN (SELECT unnest($ids))""",
         {"ids": sorted(set(places.values()))},
     )
-    telemetry = set(frame["log_id"])
-    found = {}
-    for path, log_id in places.items():
-        if log_id in telemetry and len(claims := campaign.fabrics_of(path)) == 1:
-            found[log_id] = {"campaign": campaign.name, "log_id": log_id, "path": path, "fabric": claims[0].name}
-    return list(found.values())
+    return set(frame["log_id"])
 
 
 def _member(

@@ -41,6 +41,7 @@ ALLOWED = {
     "language": {"errors"},
     "phrases": set(),
     "telemetry": {"stats", "lab"},
+    "counters": {"lab"},
     "pairs": {"stats", "lab"},
     "tables": {"compare"},
     "figures": {"language", "tables", "units", "compare", "pairs"},
