@@ -48,7 +48,10 @@ _BARE_ANCHOR = re.compile(
 )
 # Messages of NCCL itself: a log may hold millions of them around a table.
 _MESSAGES = re.compile(r"^(?:[A-Za-z][\w.-]*+:\d++:\d++ \[\d++\] NCCL INFO [^\n]*+\n)++", re.MULTILINE)
-_DEVICE = re.compile(r"Rank +(\d+) +(?:Group +(\d+) +)?(?:Pid +(\d+) +)?on +(\S+) +device +(\d+) +\[[^\]]+\] *(.*)")
+_DEVICE = re.compile(
+    r"Rank[ \t]+(\d+)[ \t]+(?:Group[ \t]+(\d+)[ \t]+)?(?:Pid[ \t]+(\d+)[ \t]+)?on[ \t]+(\S+)[ \t]+device[ \t]+(\d+)"
+    r"[ \t]+\[[^\]]+\][ \t]*(.*)"
+)
 _DEVICES = re.compile("^[# \\t]*" + _DEVICE.pattern, re.MULTILINE)
 _DEVICE_1X = re.compile(r"Device +(\d+) +-> +(\d+) +\[[^\]]+\] *(.*)")
 _PARAMETER = re.compile(r"(warmup ?iters|agg iters|iters|validation)[ :]+(\d+)", re.IGNORECASE)
@@ -68,6 +71,7 @@ _OPEN_ENDED = re.compile(
     rf"|Collective test(?!.*(?:{'|'.join(COLLECTIVES)})_(?:perf|test))"
 )
 _ROW = re.compile(r"[ \t]*\d+\s+\d+\s+[A-Za-z]", re.ASCII)
+_HEADER = re.compile(r"[# \t]*(?:size|bytes)\s")
 _TAIL = "The end of a row whose beginning is missing"
 # The fields of a sample that tell rows of one table apart: from the size to the placement.
 _FIRST, _LAST = Sample._fields.index("size_bytes"), Sample._fields.index("cycle")
@@ -342,8 +346,9 @@ class _Stream:
 
     def join(self, line: int, text: str) -> bool:
         """The rest of a torn row, or its next piece."""
-        assert self.piece
         layout = self.target(line).layout or table.DEFAULT
+        if self.piece is None:  # the footer came in between: this line begins another run
+            return False
         cells, stage, rest = table.match(layout, self.piece.stage, text)
         if stage == self.piece.stage or _numeric(rest) or self.interleaved:
             return False
@@ -522,7 +527,7 @@ class _Stream:
         return False
 
     def header(self, line: int, text: str) -> bool:
-        if "busbw" not in text or not text.lstrip("# \t").startswith(("size ", "bytes ")):
+        if "busbw" not in text or not _HEADER.match(text):
             return False
         layout = table.header(text, self.placements)
         if layout is None or self.placements == (table.IN, table.OUT):
@@ -610,7 +615,7 @@ def _parameters(text: str) -> dict[str, int] | None:
 
 
 _EVENTS = (
-    ("nThread", _Stream.parameters), ("Using devices", _Stream.using), ("Rank ", _Stream.device),
+    ("nThread", _Stream.parameters), ("Using devices", _Stream.using), ("Rank", _Stream.device),
     ("-place", _Stream.placement), ("algbw", _Stream.header), ("(us)", _Stream.units), ("B/s)", _Stream.units),
     ("Out of bounds", _Stream.bounds), ("Avg bus", _Stream.average), ("Collective test", _Stream.program),
     ("ccl-tests", _Stream.version), ("CCL version", _Stream.library), ("ailure ", _Stream.failure),

@@ -574,3 +574,16 @@ def test_a_size_beyond_64_bits_costs_its_row_alone() -> None:
     parsed = nccl_tests.parse(Text.of(header + "\n".join([good, bad, good]) + "\n"))
     assert [s.size_bytes for s in parsed.runs[0].samples] == [1048576] * 4
     assert [n.line for n in parsed.notes if n.code == "torn_row"] == [5]
+
+
+def test_a_footer_between_the_pieces_of_a_row_ends_the_run() -> None:
+    """The rest of the row then begins another run; found by fuzzing."""
+    text = (
+        "# nThread 1 nGpus 1 minBytes 8 maxBytes 8 step: 2(factor) warmup iters: 1 iters: 20 validation: 1\n"
+        "     1048576        262144     float     sum      -1 node01:1:1 [0] NCCL INFO x\n"
+        "# Avg bus bandwidth    : 8.29 \n"
+        "    61.13   17.15   32.16      0    60.94   17.21   32.26      0\n"
+    )
+    found = nccl_tests.parse(Text.of(text))
+    assert not any(run.samples for run in found.runs)
+    assert "torn_row" in [note.code for note in found.notes]
