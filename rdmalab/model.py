@@ -92,9 +92,8 @@ class Samples(Sequence[Sample]):
         if isinstance(samples, cls):
             return samples
         columns = zip(Sample._fields, zip(*samples, strict=True), strict=False)
-        return cls(
-            {name: column for name, column in columns if column[0] is not None or any(c is not None for c in column)}
-        )
+        found = {n: column for n, column in columns if column[0] is not None or any(c is not None for c in column)}
+        return cls(found or {"line": (None,) * len(samples)})  # rows of which nothing is known are rows
 
     def column(self, name: str) -> Sequence[Any]:
         """One field of all samples."""
