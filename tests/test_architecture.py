@@ -24,7 +24,7 @@ ALLOWED = {
     "wrapping": set(),
     "limits": {"errors", "units"},
     "transport": {"model"},
-    "formats": {"model", "sources", "units", "transport", "formats"},
+    "formats": {"errors", "model", "sources", "units", "transport", "formats"},
     "export_json": {"model", "recomputed"},
     "recomputed": {"model", "units"},
     "campaign": {"errors", "model"},

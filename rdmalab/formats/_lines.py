@@ -16,7 +16,7 @@ _STAMP = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?"
 _COMMENT = re.compile(r"#[# \t]*$")  # belongs to the tool's own line, whether the anchor names it or not
 _CRI = re.compile(rf"({_STAMP} std(?:out|err)) ([FP]) ?")
 
-_NUMBER = re.compile(r"(?:[A-Za-z][\w./-]*:)?\d+[:-]")  # grep -n, with -H
+_NUMBER = re.compile(r"(?:[A-Za-z][\w./-]*:)?\d{1,9}[:-]")  # grep -n, with -H
 _FREQUENT = 3  # lines
 _SAMPLE = 1 << 16  # bytes
 _CLOCK = r"\d\d:\d\d:\d\d(?:[.,]\d+)?"

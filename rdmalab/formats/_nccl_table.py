@@ -242,7 +242,7 @@ def _redop(cell: str) -> str | None:
 
 def _root(cell: str) -> int | None:
     root = int(cell)
-    if root < -1:
+    if not -1 <= root < 2**31:
         raise ValueError(cell)
     return None if root == -1 else root
 

@@ -49,17 +49,17 @@ _BARE_ANCHOR = re.compile(
 # Messages of NCCL itself: a log may hold millions of them around a table.
 _MESSAGES = re.compile(r"^(?:[A-Za-z][\w.-]*+:\d++:\d++ \[\d++\] NCCL INFO [^\n]*+\n)++", re.MULTILINE)
 _DEVICE = re.compile(
-    r"Rank[ \t]+(\d+)[ \t]+(?:Group[ \t]+(\d+)[ \t]+)?(?:Pid[ \t]+(\d+)[ \t]+)?on[ \t]+(\S+)[ \t]+device[ \t]+(\d+)"
-    r"[ \t]+\[[^\]]+\][ \t]*(.*)"
+    r"Rank[ \t]+(\d{1,9})[ \t]+(?:Group[ \t]+(\d+)[ \t]+)?(?:Pid[ \t]+(\d+)[ \t]+)?on[ \t]+(\S+)[ \t]+device[ \t]+"
+    r"(\d{1,9})[ \t]+\[[^\]]+\][ \t]*(.*)"
 )
 _DEVICES = re.compile("^[# \\t]*" + _DEVICE.pattern, re.MULTILINE)
-_DEVICE_1X = re.compile(r"Device +(\d+) +-> +(\d+) +\[[^\]]+\] *(.*)")
-_PARAMETER = re.compile(r"(warmup ?iters|agg iters|iters|validation)[ :]+(\d+)", re.IGNORECASE)
-_VERSION = re.compile(r"\b(nccl|rccl)-tests:? version (\S+)(?:.*-library=(\d+))?", re.IGNORECASE)
+_DEVICE_1X = re.compile(r"Device +(\d{1,9}) +-> +(\d{1,9}) +\[[^\]]+\] *(.*)")
+_PARAMETER = re.compile(r"(warmup ?iters|agg iters|iters|validation)[ :]+(\d{1,18})\b", re.IGNORECASE)
+_VERSION = re.compile(r"\b(nccl|rccl)-tests:? version (\S+)(?:.*-library=(\d{1,9}))?", re.IGNORECASE)
 _LIBRARY = re.compile(r"\b(N|R)CCL version *:? *(\d\S*)")
 _PROGRAM = re.compile(r"Collective test (starting|concluded): *(\S+)")
 _AVERAGE = re.compile(r"Avg bus bandwidth\s*: *(\S+) *(\S*)")
-_BOUNDS = re.compile(r"Out of bounds values\s*: *(\d+) +(?:OK|FAILED)")
+_BOUNDS = re.compile(r"Out of bounds values\s*: *(\d{1,18}) +(?:OK|FAILED)")
 _FAILURE = re.compile(
     r"Test (?:NCCL|CUDA) failure|(?:NCCL|Cuda) failure \S+:\d|Test timeout \(|\bTest failure \S+:\d"
     r"|Invalid number of GPUs: \d+ requested"

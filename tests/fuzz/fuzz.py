@@ -3,22 +3,26 @@
     pip install atheris
     python tests/fuzz/fuzz.py nccl-tests -max_total_time=600
 
-Everything behind the name goes to libFuzzer; ``-timeout=5`` calls five seconds a hang. Seeds are the fixtures of the
+Everything behind the name goes to libFuzzer; ten seconds are a hang (``-timeout``). Seeds are the fixtures of the
 tests, the example logs, and the logs below ``RDMALAB_CORPUS`` if that is set. What crashes is written to the working
 folder as ``crash-...``; ``python tests/fuzz/fuzz.py nccl-tests crash-...`` runs it again.
 """
 
+import math
 import os
 import random
 import re
 import sys
 import tempfile
+from dataclasses import fields
+from functools import partial
 from pathlib import Path
 
 import atheris
 
 with atheris.instrument_imports(include=["rdmalab"]):
     from rdmalab import formats
+    from rdmalab.model import Samples
     from rdmalab.sources import Text
 
     KNOWN = {form.NAME: form for form in formats.known()}  # imported here, so that they are watched
@@ -72,6 +76,25 @@ def mutated(data: bytes, largest: int, seed: int) -> bytes:
     return b"\n".join(lines)[:largest]
 
 
+def check(form: formats.Format, data: bytes) -> None:
+    """Reads *data*; what comes out must be what a store can hold."""
+    parsed = form.parse(Text.of(data))
+    for record in (*parsed.runs, *parsed.readings, *parsed.notes):
+        items = record if isinstance(record, tuple) else (getattr(record, f.name) for f in fields(record))
+        for value in items:
+            if isinstance(value, str):
+                value.encode()
+            elif isinstance(value, int):
+                assert -(2**63) <= value < 2**63, record
+    for run in parsed.runs:
+        for name, column in Samples.of(run.samples).columns.items():
+            for value in column:
+                if isinstance(value, int):
+                    assert -(2**63) <= value < 2**63, (name, value)
+                elif isinstance(value, float):
+                    assert math.isfinite(value), (name, value)
+
+
 def main() -> None:
     """Fuzzes the format that the command line names."""
     if len(sys.argv) < 2 or sys.argv[1] not in KNOWN:
@@ -82,7 +105,7 @@ def main() -> None:
             Path(folder, f"{number:04}").write_bytes(seed)
         again = any(Path(argument).is_file() for argument in sys.argv[2:])
         options = sys.argv[2:] if again else ["-timeout=10", f"-max_len={LONGEST}", *sys.argv[2:], folder]
-        atheris.Setup([sys.argv[0], *options], lambda data: form.parse(Text.of(data)), custom_mutator=mutated)
+        atheris.Setup([sys.argv[0], *options], partial(check, form), custom_mutator=mutated)
         atheris.Fuzz()
 
 
