@@ -360,4 +360,5 @@ def _printable(name: str) -> str:
 def _reason(error: Exception) -> str:
     if isinstance(error, _RefusedError):
         return str(error)
-    return (getattr(error, "strerror", None) or str(error) or type(error).__name__).lower()
+    said = (getattr(error, "strerror", None) or str(error) or type(error).__name__).lower()
+    return said.splitlines()[0].rstrip(" :")  # tarfile tells what every one of its readers says

@@ -155,7 +155,7 @@ def _row(result: dict[str, Any]) -> Iterator[Sample]:
             None, size, count, str(result["type"]).strip(),
             redop if redop not in ("", "none") else None, root if root >= 0 else None, place, None,
             _number(cells.get("time")), _number(cells.get("cpu_time")), _number(cells["alg_bw"]),
-            _number(cells["bus_bw"]), None if wrong is None else int(wrong), **extras,
+            _number(cells["bus_bw"]), None if wrong is None else _count(wrong), **extras,
         ))  # fmt: skip
     yield from found
 
@@ -168,6 +168,12 @@ def _number(value: object) -> float | None:
         raise ValueError(value)
     number = float(value)  # type: ignore[arg-type]
     return number if math.isfinite(number) else None
+
+
+def _count(number: float) -> int:
+    if abs(number) >= 2**63:
+        raise ValueError(number)
+    return int(number)
 
 
 def _whole(value: object) -> int | None:
