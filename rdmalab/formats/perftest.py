@@ -38,9 +38,9 @@ HINTS = (
     b"Unable to init the socket connection", b"Did not detect devices", b"for socket connection",
 )  # fmt: skip
 SIGNATURE = re.compile(
-    rb"#bytes[ \t]+#|Test(?<=BW Test|cy Test|st Test|ng Test)|Infiniband/RoCE device|Failed to negotiate parameters"
-    rb"|Waiting for client to connect|Unable to init the socket connection|Did not detect devices"
-    rb"|for socket connection"
+    rb"#bytes[ \t]+#(?!elem_count)|Test(?<=BW Test|cy Test|st Test|ng Test)|Infiniband/RoCE device"
+    rb"|Failed to negotiate parameters|Waiting for client to connect|Unable to init the socket connection"
+    rb"|Did not detect devices|for socket connection"
 )
 # Failures that no other program words like this: they are a run of their own even in a log without any other sign.
 _OWN_FAILURE = re.compile(
