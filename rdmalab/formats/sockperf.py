@@ -38,14 +38,16 @@ _VERSION = re.compile(r"sockperf: == version #(\S+) ==")
 _END = re.compile(r"sockperf\[(CLIENT|SERVER)\] ")
 _ADDRESS = re.compile(r"\[ *\d+\] IP = .* # (TCP|UDP)$")
 _PARAMETERS = re.compile(r"test was performed using the following parameters: (--.*)")
-_TOTAL = re.compile(r"sockperf: \[Total Run\] RunTime=(\d+\.\d{3}) sec;")
+_TOTAL = re.compile(r"sockperf: \[Total Run\] RunTime=(\d{1,12}\.\d{3}) sec;")
 _VALID = re.compile(
-    r"sockperf: \[Valid Duration\] RunTime=(\d+\.\d{3}) sec; SentMessages=(\d{1,18}); ReceivedMessages=(\d{1,18})$"
+    r"sockperf: \[Valid Duration\] RunTime=(\d{1,12}\.\d{3}) sec; SentMessages=(\d{1,18}); ReceivedMessages=(\d{1,18})$"
 )
 _SERVER = re.compile(r"sockperf: =+ Printing statistics for Server No: \d+")
-_AVERAGE = re.compile(r"sockperf: ====> avg-(lat|latency|rtt)= *(\d+\.\d{3}) \(std-dev= *(\d+\.\d{3})(?:, .*\])?\)\s*$")
+_AVERAGE = re.compile(
+    r"sockperf: ====> avg-(lat|latency|rtt)= *(\d{1,12}\.\d{3}) \(std-dev= *(\d{1,12}\.\d{3})(?:, .*\])?\)\s*$"
+)
 _OBSERVATIONS = re.compile(r"sockperf: Total (\d{1,18}) observations; ")
-_RANK = re.compile(r"sockperf: ---> (?:<(MAX|MIN)> observation|percentile +(\d+\.\d+)) = +(\d+\.\d{3})$")
+_RANK = re.compile(r"sockperf: ---> (?:<(MAX|MIN)> observation|percentile +(\d{1,12}\.\d+)) = +(\d{1,12}\.\d{3})$")
 _BURST = re.compile(r"sockperf: Summary: (?:Latency|Round trip) of burst of (\d{1,18}) messages")
 _DROPPED = re.compile(
     r"sockperf: # dropped messages = (\d{1,18}); # duplicated messages = (\d{1,18});"
