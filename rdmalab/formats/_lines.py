@@ -17,6 +17,7 @@ _COMMENT = re.compile(r"#[# \t]*$")  # belongs to the tool's own line, whether t
 _CRI = re.compile(rf"({_STAMP} std(?:out|err)) ([FP]) ?")
 
 _NUMBER = re.compile(r"(?:[A-Za-z][\w./-]*:)?\d{1,9}[:-]")  # grep -n, with -H
+_WORD = re.compile(r"[^\W\d_]|[-*•>│]")
 _FREQUENT = 3  # lines
 _SAMPLE = 1 << 16  # bytes
 _CLOCK = r"\d\d:\d\d:\d\d(?:[.,]\d+)?"
@@ -43,7 +44,7 @@ _ATOMS = {
     "torch": (r"\[(?:rank|default)\d+\]:[ ]?", True),
     "ray": (r"\([^()]*\bpid=\d+[^()]*\)[ \t]", True),
     "process": (r"[\w.-]+ [\w./-]+\[\d+\]:[ ]", True),
-    "rank": (r"[ ]*\d+:[ ]", True),
+    "rank": (r"[ ]*\d+:[ \t]", True),
     "bracket": (r"\[[\w.-]+\][ \t]", True),
     "host": (r"[A-Za-z][\w.-]*:[ ]?", True),
 }
@@ -157,6 +158,8 @@ def _prefix_pattern(text: Text, anchor: re.Pattern[str]) -> re.Pattern[str] | No
     unknown: dict[str, int] = {}
     for lead in leads:
         shape, known = _shape(lead)
+        if not known and not _WORD.search(lead):  # digits: of a row with one column more
+            continue
         # Words that stand before an anchor once are text that another process wrote there, not a prefix.
         unknown[shape] = unknown.get(shape, 0) + (2 if known else 1)
         if unknown[shape] > 1 and shape not in shapes:
@@ -218,7 +221,7 @@ def _leads_in(content: str, anchor: re.Pattern[str]) -> Iterator[str]:
 
 def _shape(lead: str) -> tuple[str, bool]:
     """The pattern of the text before an anchor: known atoms (True), else the text itself with any digits (False)."""
-    pattern, rest = "", lead
+    pattern, rest = "", lead.lstrip(" \t")
     while rest.strip():
         for atom, tagged in _ATOMS.values():
             if found := re.match(atom, rest):

@@ -213,6 +213,8 @@ def _each(read_cell: Callable[[str], Any], column: tuple[str, ...]) -> list[Any]
 
 def _measured(layout: Layout, place: Place, cells: list[tuple[str, ...]]) -> Columns:
     """What stands in the columns of one placement."""
+    for at in (place.time, place.algbw, place.busbw):
+        _refuse_odd(cells[at])
     time, algbw, busbw = (list(map(float, cells[at])) for at in (place.time, place.algbw, place.busbw))
     if any(map((0.0).__gt__, time)):
         raise ValueError("a time below zero")
@@ -228,6 +230,16 @@ def _measured(layout: Layout, place: Place, cells: list[tuple[str, ...]]) -> Col
         "busbw_gbyte_s": busbw if finite else _finite(busbw),
         "max_delta" if layout.deviation else "wrong": checks,
     }
+
+
+_ODD = (" .", ". ", "-.", ".e", ".E", "_")
+
+
+def _refuse_odd(cells: tuple[str, ...]) -> None:
+    """Python reads ``.49``, ``69.e1`` and ``1_0`` as numbers; no version prints them, so that they are damage."""
+    joined = f" {' '.join(cells)} "
+    if any(mark in joined for mark in _ODD):
+        raise ValueError(joined)
 
 
 def _finite(values: list[float]) -> list[float | None]:

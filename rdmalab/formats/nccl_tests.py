@@ -71,6 +71,7 @@ _OPEN_ENDED = re.compile(
     rf"|Collective test(?!.*(?:{'|'.join(COLLECTIVES)})_(?:perf|test))"
 )
 _ROW = re.compile(r"[ \t]*\d+\s+\d+\s+[A-Za-z]", re.ASCII)
+_ROW_LIKE = re.compile(rf"\d\s+{_TYPE}\s+(?:sum|prod|max|min|avg|mulsum|none|-?\d+)\s+-?\d")
 _HEADER = re.compile(r"[# \t]*(?:size|bytes)\s")
 _TAIL = "The end of a row whose beginning is missing"
 # The fields of a sample that tell rows of one table apart: from the size to the placement.
@@ -433,6 +434,8 @@ class _Stream:
         for literal, method in _EVENTS:
             if literal in text and method(self, number, text):
                 return
+        if not self.log.refused and _ROW_LIKE.search(text):
+            self.lose(number, "A row that begins with something else")
 
     def parameters(self, line: int, text: str) -> bool:
         values = _parameters(text)

@@ -95,3 +95,23 @@ def test_words_before_one_line_are_no_prefix() -> None:
     """What another process wrote in front of the head costs that line nothing, and no other line."""
     text = LOGS["nccl-tests"].replace("# nThread", "warning: no route # nThread", 1)
     assert facts(formats.read(Text.of(text))) == facts(formats.read(Text.of(LOGS["nccl-tests"])))
+
+
+def test_one_column_too_many_is_no_prefix() -> None:
+    """A stray digit before one row must not become a prefix that eats the sizes of the others."""
+    plain = formats.read(Text.of(LOGS["nccl-tests"]))
+    rows = [s.size_bytes for s in plain.runs[0].samples]
+    damaged = LOGS["nccl-tests"].replace("     1048576        262144", "  8  1048576        262144")
+    lines = [line for line in damaged.splitlines(keepends=True) if not line.startswith("#")]
+    found = formats.read(Text.of("".join(lines)))
+    assert {s.size_bytes for run in found.runs for s in run.samples} == {max(rows)}
+    assert "torn_row" in [note.code for note in found.notes]
+
+
+def test_a_row_behind_other_text_is_a_note() -> None:
+    """A row whose first characters are damaged is left out and said."""
+    for before in ("[", "x ", "[1,0]<st6out>:", "1 "):
+        damaged = LOGS["nccl-tests"].replace("     1048576", before + "    1048576")
+        found = formats.read(Text.of(damaged))
+        assert {s.size_bytes for run in found.runs for s in run.samples} == {67108864}
+        assert {"torn_row", "not_understood"} & {note.code for note in found.notes}, before

@@ -587,3 +587,14 @@ def test_a_footer_between_the_pieces_of_a_row_ends_the_run() -> None:
     found = nccl_tests.parse(Text.of(text))
     assert not any(run.samples for run in found.runs)
     assert "torn_row" in [note.code for note in found.notes]
+
+
+@pytest.mark.parametrize("damaged", [".15", "61.", "61.e1", "6_1.13", "-.15"])
+def test_a_number_that_no_version_prints_is_damage(damaged: str) -> None:
+    """Python would read it; the row is left out with a note, and the row below it stays."""
+    rows = "1048576 262144 float sum -1 61.13 17.15 32.16 0 60.94 17.21 32.26 0\n"
+    rows += "2097152 524288 float sum -1 80.00 26.21 49.15 0 80.00 26.21 49.15 0\n"
+    head = "# size count type redop root time algbw busbw #wrong time algbw busbw #wrong\n"
+    found = nccl_tests.parse(Text.of(head + rows.replace("61.13", damaged) + "# Avg bus bandwidth    : 40.0 \n"))
+    assert {s.size_bytes for run in found.runs for s in run.samples} == {2097152}
+    assert {note.code for note in found.notes} & {"torn_row", "not_understood"}
