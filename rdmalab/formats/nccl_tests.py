@@ -71,7 +71,8 @@ _OPEN_ENDED = re.compile(
     rf"|Collective test(?!.*(?:{'|'.join(COLLECTIVES)})_(?:perf|test))"
 )
 _ROW = re.compile(r"[ \t]*\d+\s+\d+\s+[A-Za-z]", re.ASCII)
-_ROW_LIKE = re.compile(rf"\d\s+{_TYPE}\s+(?:sum|prod|max|min|avg|mulsum|none|-?\d+)\s+-?\d")
+_ROW_LIKE = re.compile(rf"\d\s+{_TYPE}\s+(?:sum|prod|max|min|avg|mulsum|none|-?\d+)\s+[-.\d]")
+_LONG = 100
 _HEADER = re.compile(r"[# \t]*(?:size|bytes)\s")
 _TAIL = "The end of a row whose beginning is missing"
 # The fields of a sample that tell rows of one table apart: from the size to the placement.
@@ -431,11 +432,19 @@ class _Stream:
             return
         if "NCCL INFO" in text:
             return
+        glued = len(text) > _LONG  # only then a row may stand behind a whole line of the head
+        if glued:
+            self.behind(number, text)
         for literal, method in _EVENTS:
             if literal in text and method(self, number, text):
                 return
+        if not glued:
+            self.behind(number, text)
+
+    def behind(self, line: int, text: str) -> None:
+        """Says that a row stands behind other text, where one does."""
         if not self.log.refused and _ROW_LIKE.search(text):
-            self.lose(number, "A row that begins with something else")
+            self.lose(line, "A row that begins with something else")
 
     def parameters(self, line: int, text: str) -> bool:
         values = _parameters(text)
