@@ -18,15 +18,17 @@ _NO_BREAK_SPACE, _ZERO_WIDTH_SPACE = "\u00a0".encode(), "\u200b".encode()
 
 def unwrapped(content: bytes) -> bytes:
     """The same lines of UTF-8 as the tool printed them."""
-    if _NO_BREAK_SPACE in content:
+    # Looking for a single byte first costs next to nothing.
+    if b"\xc2" in content and _NO_BREAK_SPACE in content:
         content = content.replace(_NO_BREAK_SPACE, b" ")
-    if _ZERO_WIDTH_SPACE in content:
+    if b"\xe2" in content and _ZERO_WIDTH_SPACE in content:
         content = content.replace(_ZERO_WIDTH_SPACE, b"")
-    if b'{"log":' in content:
-        content = _DOCKER.sub(_line, content)
-    if b'"cell_type"' in content:
-        content = _CELL.sub(_line, content)
-    if b"&lt;" in content or b"&gt;" in content:
+    if b"{" in content:
+        if b'{"log":' in content:
+            content = _DOCKER.sub(_line, content)
+        if b'"cell_type"' in content:
+            content = _CELL.sub(_line, content)
+    if b"&" in content and (b"&lt;" in content or b"&gt;" in content):
         content = content.replace(b"&lt;", b"<").replace(b"&gt;", b">").replace(b"&amp;", b"&")
     return content
 

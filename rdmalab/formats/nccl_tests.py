@@ -800,6 +800,8 @@ def _remarks(draft: _Draft, run: Run) -> Iterator[Note]:
         yield _first(draft.launcher, "launcher_message", "The launcher reports")
     if run.status == "truncated":
         yield Note(draft.line, "no_footer", "The run ends without its footer; the rows before that are kept.")
+    if run.status == "no_data" and draft.seen:
+        yield Note(draft.line, "no_rows", "The run starts and prints neither a row nor an error.")
     if draft.elided:
         yield Note(draft.elided, "rows_elided", 'Rows were left out by hand here ("...").')
     if draft.interleaved:
