@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rdmalab import series, stats
 from rdmalab.errors import NothingToCompare
@@ -133,6 +133,15 @@ class Refusal:
     sizes: tuple[int | None, ...] = ()
 
 
+class Doubt(NamedTuple):
+    """Numbers of logs that contradict each other: the code of the note, in how many logs, and where first."""
+
+    code: str
+    logs: int
+    path: str
+    line: int | None
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Comparison:
     """Everything a report needs to know; figures, tables and sentences are made from it."""
@@ -148,6 +157,7 @@ class Comparison:
     elsewhere: dict[str, int] = field(default_factory=dict)  # label -> runs, of the fabrics that were not selected
     pairs: Pairs | None = None
     telemetry: Telemetry | None = None
+    doubts: tuple[Doubt, ...] = ()
 
     @cached_property
     def labels(self) -> dict[str, str]:
@@ -242,7 +252,7 @@ def compare(lab: "Lab", selection: Selection) -> Comparison:
         selection=selection, fabrics=fabrics, baseline=names[0], tables=tuple(tables[i] for i in order),
         refusals=tuple(_refusals(points, tables, names, series.clashing(points, same, names))), runs=runs,
         snapshot=_snapshot(lab, campaign), elsewhere=elsewhere, pairs=node_pairs(lab, campaign, names),
-        telemetry=telemetry(lab, campaign, names),
+        telemetry=telemetry(lab, campaign, names), doubts=_doubts(lab, runs),
     )  # fmt: skip
 
 
@@ -266,6 +276,25 @@ def _runs(lab: "Lab", campaign: str, names: list[str]) -> "pl.DataFrame":
            WHERE list_contains($f, fabric) ORDER BY path, line""",
         c=campaign, f=names,
     )  # fmt: skip
+
+
+# Codes of notes (formats/_collectives.py, formats/_perftest.py) on numbers that do not agree with each other.
+_DOUBTS = ("size_time_mismatch", "average_mismatch", "implied_ranks", "unit_conflict")
+
+
+def _doubts(lab: "Lab", runs: "pl.DataFrame") -> tuple[Doubt, ...]:
+    """What the logs of the runs say against their own numbers, by code."""
+    import polars as pl
+
+    counted = runs.filter(pl.col("excluded_because").is_null()).select("log_id", "path").unique("log_id")
+    notes = lab.sql("SELECT log_id, line AS at, code FROM notes WHERE list_contains($codes, code)", codes=list(_DOUBTS))
+    found = counted.join(notes, on="log_id").sort("path", "at")
+    groups = {code: found.filter(pl.col("code") == code) for code in _DOUBTS}
+    return tuple(
+        Doubt(code, group["log_id"].n_unique(), group["path"][0], group["at"][0])
+        for code, group in groups.items()
+        if len(group)
+    )
 
 
 def _rank(table: Table, selection: Selection, position: int) -> tuple[Any, ...]:

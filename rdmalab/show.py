@@ -33,7 +33,7 @@ def show_run(lab: "Lab", run: str, around: int) -> list[str]:
         raise UsageError(f"{what} with an id that begins with '{run}'; 'rdmalab runs' lists them")
     row = found.filter(pl.col("run_id") == ids[0]).row(0, named=True)
     out = [f"{name}: {_text(value)}" for name, value in row.items() if value not in (None, []) and name not in _HIDDEN]
-    samples = lab.sql("SELECT * FROM raw.samples WHERE run_id = $run ORDER BY ordinal", run=ids[0])
+    samples = lab.sql("SELECT * EXCLUDE (campaigns) FROM samples WHERE run_id = $run ORDER BY ordinal", run=ids[0])
     notes = lab.sql("SELECT line, code, text FROM notes WHERE log_id = $log ORDER BY line", log=row["log_id"])
     out += ["", *_table(samples.drop("run_id", "log_id", "ordinal"))]
     out += [f"note, line {n['line'] or '-'}: {n['code']}: {n['text']}" for n in notes.iter_rows(named=True)]

@@ -22,6 +22,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from rdmalab import recomputed
 from rdmalab.errors import StoreError, UsageError
 from rdmalab.model import Note, Reading, Run, Sample
 
@@ -139,7 +140,7 @@ _VIEWS = {
                m.refused_because
         FROM raw.runs r JOIN raw.members m USING (run_id) JOIN raw.logs l ON l.log_id = r.log_id)""",
     "samples": """
-        SELECT s.*, m.campaigns FROM raw.samples s
+        SELECT s.*, m.campaigns FROM ({recomputed}) s
         LEFT JOIN (SELECT run_id, list_sort(list(DISTINCT campaign)) AS campaigns
                    FROM raw.members GROUP BY run_id) m USING (run_id)""",
     "readings": """
@@ -162,8 +163,9 @@ _VIEWS = {
                {run_in_results},
                r.transport_printed, r.transport_verdict, r.transport_gdr, r.transport_fallback, r.path, r.sha256,
                r.limit_gbyte_s, r.limit_formula, r.limit_source, r.limit_missing, r.paired_as,
-               100 * coalesce(s.busbw_gbyte_s, s.bw_avg_gbit_s / 8) / r.limit_gbyte_s AS utilization_pct
-        FROM raw.samples s
+               100 * coalesce(s.busbw_gbyte_s, s.bw_avg_gbit_s / 8) / r.limit_gbyte_s AS utilization_pct,
+               {recomputed_columns}
+        FROM ({recomputed}) s
         JOIN runs r USING (run_id)
         WHERE r.excluded_because IS NULL""",
 }
@@ -175,6 +177,8 @@ def _views() -> dict[str, str]:
     sample = [c for c in TABLES["samples"] if c not in ("run_id", "log_id", "ordinal", "size_bytes")]
     renamed = {c: f"run_{c}" for c in (*sample, "line", "status")}
     columns = {
+        "recomputed": recomputed.sql("raw.samples", "raw.runs"),
+        "recomputed_columns": ", ".join(f"s.{name}" for name in recomputed.NAMES),
         "run": ", ".join(f"r.{c}" for c in run),
         "sample": ", ".join(f"s.{c}" for c in sample),
         "run_in_results": ", ".join(

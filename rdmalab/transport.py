@@ -105,11 +105,6 @@ class Facts:
         return lists[0] if lists and all(one == lists[0] for one in lists) else {}
 
 
-def is_verbs(net: str) -> bool:
-    """Whether a net of NCCL drives RDMA devices through verbs: InfiniBand or RoCE."""
-    return _VERBS_NETS.match(net) is not None
-
-
 def judge(facts: Facts) -> Transport:
     """The verdict, from the strongest proof that the log holds; ``unknown`` where it holds none."""
     kinds: dict[str, list[Hop]] = {}

@@ -593,6 +593,15 @@ class Words(Phrasing):
             )
         return out
 
+    def doubt(self, code: str) -> str:
+        """What the code of a note says of numbers that disagree."""
+        return {
+            "size_time_mismatch": self._("Size, time and algbw of a row disagree"),
+            "average_mismatch": self._("The mean of the rows is not the average that the tool printed"),
+            "implied_ranks": self._("busbw / algbw implies another number of ranks than the log names"),
+            "unit_conflict": self._("Size and message rate refute the unit of a header; the proved one was taken"),
+        }[code]
+
     def spinning_kernels(self) -> str:
         """The sentence that stands under every figure of GPU use."""
         return self._(

@@ -11,6 +11,7 @@ from rdmalab import stats
 from rdmalab.compare import BASELINE, FASTER, MIN_RUNS, NO_DIFFERENCE, NOT_MEASURED, SLOWER, TOO_FEW, Comparison
 from rdmalab.errors import NothingToCompare, UsageError
 from rdmalab.lab import Lab
+from rdmalab.pages.fabric_comparison import FabricComparison
 from tests._comparisons import (
     BANDWIDTH,
     COLLECTIVE,
@@ -28,6 +29,7 @@ from tests._comparisons import (
     ucx,
     write_bw,
 )
+from tests.conftest import Bench, nccl_log
 
 Make = Callable[..., Lab]
 TWO = campaign("tcp", "roce")
@@ -343,3 +345,19 @@ def test_used_runs_are_those_behind_ratios(make: Make) -> None:
     assert len(c.used_runs) == 14
     assert list(c.unmatched["path"].str.ends_with("alone.log")) == [True]
     assert [(r.reason, r.sizes) for r in c.refusals] == [("sizes", (4096,))]
+
+
+def test_numbers_that_disagree_are_named_in_the_evidence(bench: Bench) -> None:
+    """A log whose rows do not make up its printed average is said, with the line; what was left out is not."""
+    bench.campaign(
+        '[campaign]\nname = "lab"\n\n[[fabric]]\nname = "a"\nfamily = "roce"\nlogs = ["a*"]\n\n'
+        '[[fabric]]\nname = "b"\nfamily = "infiniband"\nlogs = ["b*"]\n'
+    )
+    bench.log("a.log", nccl_log(footer="# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 99.5 \n#\n"))
+    bench.log("b.log", nccl_log(pid=500))
+    bench.ingest()
+    with Lab(bench.store.path) as lab:
+        found = lab.compare()
+    (doubt,) = found.doubts
+    assert "in 1 of the logs, first in a.log, line" in FabricComparison(found).evidence().html
+    assert (doubt.code, doubt.logs, Path(doubt.path).name) == ("average_mismatch", 1, "a.log")

@@ -224,29 +224,30 @@ def _messages(reader: _Reader, line: int, content: str, ended: bool) -> Iterator
 
 _VIA_NET = (
     r"(?:Channel|Ring) \d+(?:/\d+)? : \d+(?:\[\w+\])? -> \d+(?:\[\w+\])? (?:\[(?:send|receive)\] )?"
-    r"via NET/([A-Za-z][\w .+-]*?)/(\d+)(\(\d+\))?(/GDRDMA(?:\(\w+\))?)?(?:/Shared)?(?:/flush=\w+)?"
+    r"via NET/([A-Za-z][\w .+-]*?)/(\d{1,9})(\(\d+\))?(/GDRDMA(?:\(\w+\))?)?(?:/Shared)?(?:/flush=\w+)?"
     r"(?: comm (0x[0-9a-f]+) nRanks \d+)?\s*"
 )
 _CHANNEL = re.compile(_VIA_NET)
-_CHANNEL_LINE = re.compile(rb"[^\n]*?(?<![\w.-])([\w.-]+:\d+):(\d+) \[-?\d+\] NCCL INFO " + _VIA_NET.encode())
+_CHANNEL_LINE = re.compile(rb"[^\n]*?(?<![\w.-])([\w.-]+:\d+):(\d{1,9}) \[-?\d+\] NCCL INFO " + _VIA_NET.encode())
 _DEVICES = re.compile(r"NET/(?!Socket)[\w ]+?: Using (\[\d+\].*)")
-_DEVICE = re.compile(r"\[(\d+)\](?:=\{([^}]*)\}|([\w.-]+):\d+/(\w+))")
+_DEVICE = re.compile(r"\[(\d{1,9})\](?:=\{([^}]*)\}|([\w.-]+):\d+/(\w+))")
 _PORT = re.compile(r"([\w.-]+):\d+/(\w+)")
-_ONE_DEVICE = re.compile(r"NET/IB ?: \[(\d+)\] ([\w.-]+):\w+:\d+/(\w+) ")
-_QUEUE_PAIR = re.compile(r"NET/IB ?: .*?NCCL Dev \d+ IbDev \d+ Port \d+ qp\w* \d+ .*?(?:GID (\d+) \(|LID \d+)")
+_ONE_DEVICE = re.compile(r"NET/IB ?: \[(\d{1,9})\] ([\w.-]+):\w+:\d+/(\w+) ")
+_QUEUE_PAIR = re.compile(r"NET/IB ?: .*?NCCL Dev \d+ IbDev \d+ Port \d+ qp\w* \d+ .*?(?:GID (\d{1,9}) \(|LID \d+)")
 _PATH_MTU = re.compile(r" mtu ([1-5]) ")  # enum ibv_mtu: 1 is 256 bytes, 5 is 4096
 _PROVIDER = re.compile(r"NET/OFI Selected [Pp]rovider is ([\w;.-]+)")
 _NETWORK = re.compile(r"Using network (\S.*)")
-_NODES = re.compile(r"comm (0x[0-9a-f]+) rank (\d+) nRanks (\d+) nNodes (\d+) (?:localRanks (\d+))?")
+_NODES = re.compile(r"comm (0x[0-9a-f]+) rank (\d{1,9}) nRanks (\d{1,9}) nNodes (\d{1,9}) (?:localRanks (\d{1,9}))?")
 _INIT = re.compile(
-    r"(?:\w+ )?comm (0x[0-9a-f]+) rank (\d+) nranks (\d+) (?:.*? commId (0x[0-9a-f]+))?.*- Init (START|COMPLETE)\s*"
+    r"(?:\w+ )?comm (0x[0-9a-f]+) rank (\d{1,9}) nranks (\d{1,9})"
+    r" (?:.*? commId (0x[0-9a-f]+))?.*- Init (START|COMPLETE)\s*"
 )
-_NVML = re.compile(r" nvmlDev (\d+) ")
-_SPLIT = re.compile(r" parent (0x[0-9a-f]+) splitCount (\d+) color (-?\d+)")
+_NVML = re.compile(r" nvmlDev (\d{1,9}) ")
+_SPLIT = re.compile(r" parent (0x[0-9a-f]+) splitCount (\d{1,9}) color (-?\d+)")
 _SETTING = re.compile(r"(NCCL_\w+) (?:set by environment to|set to) (.*)")
 _VERSION = re.compile(r"([NR]CCL) version *:? *(\d[\w.+:-]*)")
 _COMPLETION = re.compile(
-    r"Got completion from peer (\S+) with (?:status=|error )(?:(IBV_WC_\w+)\()?(\d+)"
+    r"Got completion from peer (\S+) with (?:status=|error )(?:(IBV_WC_\w+)\()?(\d{1,9})"
     r".*?vendor.err[ =](\d+)(?: \((\w+)\))?"
 )
 _HCA = re.compile(r" hca ([\w.-]+)")
@@ -475,7 +476,7 @@ def _event(reader: _Reader, message: _Message) -> bool:
 
 
 def _device_failed(reader: _Reader, message: _Message) -> bool:
-    if found := re.search(r"Device (\d+) marked as failed", message.text):
+    if found := re.search(r"Device (\d{1,9}) marked as failed", message.text):
         _verbs_at_work(reader, message, int(found[1]))
         _failed(reader, message, "port_failover", _shown(message))
     return found is not None

@@ -38,9 +38,9 @@ HINTS = (
     b"Unable to init the socket connection", b"Did not detect devices", b"for socket connection",
 )  # fmt: skip
 SIGNATURE = re.compile(
-    rb"#bytes[ \t]+#|Test(?<=BW Test|cy Test|st Test|ng Test)|Infiniband/RoCE device|Failed to negotiate parameters"
-    rb"|Waiting for client to connect|Unable to init the socket connection|Did not detect devices"
-    rb"|for socket connection"
+    rb"#bytes[ \t]+#(?!elem_count)|Test(?<=BW Test|cy Test|st Test|ng Test)|Infiniband/RoCE device"
+    rb"|Failed to negotiate parameters|Waiting for client to connect|Unable to init the socket connection"
+    rb"|Did not detect devices|for socket connection"
 )
 # Failures that no other program words like this: they are a run of their own even in a log without any other sign.
 _OWN_FAILURE = re.compile(
@@ -59,11 +59,11 @@ _ANCHOR = re.compile(
 )
 _RULES = (66, 87, 163)  # until 2012, since, and --report-per-port
 
-# Columns by the words of the header without blanks; a column without a field is read over.
+# Columns by the words of the header without blanks.
 _COLUMNS = {
-    "#bytes": "size_bytes", "#iterations": "iterations", "#sl": "",
+    "#bytes": "size_bytes", "#iterations": "iterations", "#sl": "service_level",
     "BWpeak": "peak", "BWaverage": "average", "MsgRate": "rate", "CPU_Util": "cpu",
-    "BWPort1": "", "MsgRatePort1": "", "BWPort2": "", "MsgRatePort2": "",
+    "BWPort1": "port1_bw", "MsgRatePort1": "port1_rate", "BWPort2": "port2_bw", "MsgRatePort2": "port2_rate",
     "t_min": "lat_min_us", "t_max": "lat_max_us", "t_typical": "lat_typical_us", "t_avg": "lat_avg_us",
     "t_stdev": "lat_stdev_us", "99%percentile": "lat_p99_us", "99.9%percentile": "lat_p999_us", "tpsaverage": "tps",
 }  # fmt: skip

@@ -644,6 +644,8 @@ class FabricComparison(Paper):
         left = self.c.runs.filter(self.c.runs["excluded_because"].is_not_null())
         body = self._noted(self._("Note"), self.c.campaign["notes"] or ())
         body += self._noted(self._("Selection"), self.w.selection()) + self._stated() + self._run_list(used)
+        if self.c.doubts:
+            body += h3(self._("Numbers that disagree")) + self._noted(self._("Note"), self._doubts())
         body += h3(self._("Runs that were left out")) + self._left_out(left)
         body += h3(self._("What could not be compared")) + self._unmatched()
         title = self._(
@@ -653,6 +655,16 @@ class FabricComparison(Paper):
             id=self.c.snapshot[:12]
         )
         return Block(self._section(self._("Evidence"), title, sub, body))
+
+    def _doubts(self) -> list[str]:
+        """Where numbers of the logs contradict each other; they are shown as printed."""
+        return [
+            self._("{what}: in {logs} of the logs, first in {path}, line {line}.").format(
+                what=self.w.doubt(d.code), logs=d.logs, path=shown_path(d.path, self.c.campaign.get("root")),
+                line=d.line or 1,
+            )
+            for d in self.c.doubts
+        ]  # fmt: skip
 
     def _run_list(self, runs: Any) -> str:
         """One row a run, and how many more there are."""

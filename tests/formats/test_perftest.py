@@ -107,10 +107,11 @@ def test_an_unmeasured_peak_is_missing() -> None:
 
 
 def test_ports_are_no_samples() -> None:
-    """--report-per-port gives one sample, the total, and the CPU use behind the ports."""
+    """--report-per-port gives one sample, the total; what each port moved stands in columns of its own."""
     assert measured(run("per_port").samples[0]) == {
         "line": 23, "size_bytes": 65536, "iterations": 40000, "bw_avg_gbit_s": pytest.approx(1250 * MIB),
-        "msg_rate_mpps": 0.02, "cpu_util_pct": 99.5,
+        "msg_rate_mpps": 0.02, "cpu_util_pct": 99.5, "bw_port1_gbit_s": pytest.approx(650 * MIB),
+        "msg_rate_port1_mpps": 0.0104, "bw_port2_gbit_s": pytest.approx(600 * MIB), "msg_rate_port2_mpps": 0.0096,
     }  # fmt: skip
 
 
@@ -119,6 +120,7 @@ def test_a_service_level_column_moves_the_others() -> None:
     found = run("qos")
     assert (found.program, found.fabric, found.side) == ("raw_ethernet_bw", "ethernet", None)
     assert (found.samples[0].iterations, found.samples[0].bw_avg_gbit_s) == (5000, 81.92)
+    assert found.samples[0].service_level == 3
 
 
 def test_directions_are_no_samples() -> None:
