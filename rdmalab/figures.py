@@ -372,12 +372,13 @@ def _say_in_hatch(
     figure: "go.Figure", middle: float, points: Sequence[tuple[float, float]], limits: Sequence[float], lang: str
 ) -> None:
     """Words on white at the height that is farthest from points, labels and lines of limits."""
+    _ = translator(lang)
     near = [y for x, y in points if abs(x - middle) < 0.22] + [y for x, y in points if x < middle + 0.2 and x > middle]
     busy = [*near, *limits, *(v + 0.04 for v in limits)]
     at = max((0.93, 0.75, 0.6, 0.45, 0.3, 0.12), key=lambda y: min([1.0, *(abs(y - v) for v in busy)]))
     figure.add_annotation(
         x=middle, xref="paper", y=at, yref="paper", xanchor="center", yanchor="middle", showarrow=False,
-        text=translator(lang)("not comparable:<br>measured on one fabric only"), font={"size": 10, "color": INK2},
+        text=_("not comparable:<br>measured on one fabric only"), font={"size": 10, "color": INK2},
         bgcolor="#FFFFFF", borderpad=2,
     )  # fmt: skip
 
@@ -393,6 +394,7 @@ def bandwidth_chart(
         cover: Whether this is the picture of a cover: one marker a curve, and lines of limits from the paper's edge.
         lifted: Fabrics whose logs explain why they stand above their limit.
     """
+    _ = translator(lang)
     collective = table.subject.kind == "collective"
     unit = "GB/s" if collective else "Gb/s"
     cells = {f: [y for x in table.of(f) if x.size_bytes and (y := x.busbw if collective else x)] for f in table.fabrics}
@@ -415,7 +417,7 @@ def bandwidth_chart(
             text = f'{_name(c.labels[fabric])}<br><span style="color:{INK2}">{shown}</span>' + _few_words(row, lang)
             if fabric in limits and row[-1].median > 1.002 * limits[fabric]:
                 colour = CHECK if fabric in lifted else REFUSED
-                text += f'<br><b><span style="color:{colour}">' + translator(lang)("above the limit") + "</span></b>"
+                text += f'<br><b><span style="color:{colour}">' + _("above the limit") + "</span></b>"
             ends.append((row[-1].size_bytes or 1, row[-1].median, text, look[fabric].text))
     curves = [[(x.size_bytes or 1, x.high or x.median) for x in row] for row in cells.values()]
     plot = (576 if cover else 658 - 52 - 126, height - 52)
@@ -726,7 +728,7 @@ def _ratio_mark(y: float, cell: "Cell", look: Look, name: str) -> "go.Scatter":
             "color": colour, "thickness": 2.2, "width": 3,
         }  # fmt: skip
     return go.Scatter(
-        x=[cell.ratio], y=[y], mode="markers", error_x=error, name=_plain(name), hovertemplate="%{x:.3g}×",
+        x=[cell.ratio], y=[y], mode="markers", error_x=error, name=_plain(name), legendgroup=name, hovertemplate="%{x:.3g}×",
         marker={
             "symbol": look.symbol, "size": 7.5, "color": colour if decided else "#FFFFFF",
             "line": {"color": "#FFFFFF" if decided else colour, "width": 0.8 if decided else 1.4},
@@ -809,7 +811,7 @@ def _strip_mark(y: float, x: "Cell", look: Look, name: str, unit: str) -> "go.Sc
             "color": look.line, "thickness": 2.5, "width": 0,
         }  # fmt: skip
     return go.Scatter(
-        x=[x.median], y=[y], mode="markers", error_x=error, name=_plain(name), hovertemplate=f"%{{x:.4g}} {unit}",
+        x=[x.median], y=[y], mode="markers", error_x=error, name=_plain(name), legendgroup=name, hovertemplate=f"%{{x:.4g}} {unit}",
         marker=_marker(look, look.size + 1, hollow=look.hollow or x.low is None),
     )  # fmt: skip
 

@@ -404,7 +404,7 @@ class Words(Phrasing):
         ]
         if any(t.subject.tests for t in (table, *shown)):
             parts.append(self._("Unlike tools stand beside each other where the campaign file declares so."))
-        return self.text(parts)
+        return self.text([*parts, *dict.fromkeys(x for t in (table, *shown) for x in self._without_size(t))])
 
     def _left_unsaid(self, second: "Table | None") -> list[str]:
         """The clauses of the fullest verdict in which the verdict was shortened."""
@@ -422,14 +422,13 @@ class Words(Phrasing):
             for f, t in table.subject.tests
             if f in table.fabrics
         ]
-        said = [self._("Unlike tools, declared to measure the same: {pairs}.").format(pairs=self.series(pairs))]
-        for fabric in table.streams:
-            said.append(
-                self._("{fabric}: the test states no message size; the campaign file sets it beside {size}.").format(
-                    fabric=self.label(fabric), size=self.size(table.of(fabric)[0].size_bytes)
-                )
-            )
-        return self.text(said)
+        declared = self._("Unlike tools, declared to measure the same: {pairs}.").format(pairs=self.series(pairs))
+        return self.text([declared, *self._without_size(table)])
+
+    def _without_size(self, table: "Table") -> list[str]:
+        """The fabrics whose test states no message size, and beside which size the campaign file sets it."""
+        template = self._("{fabric}: the test states no message size; the campaign file sets it beside {size}.")
+        return [template.format(fabric=self.label(f), size=self.size(table.of(f)[0].size_bytes)) for f in table.streams]
 
     def _test(self, table: "Table", fabric: str, test: str) -> str:
         """A test with the configuration that its runs share."""
@@ -613,6 +612,8 @@ class Words(Phrasing):
     def half_of_limit(self, table: "Table") -> str:
         """From which size on each fabric uses half of its limit."""
         parts = []
+        if not any(x.utilization for x in table.cells):
+            return self._("No limit is known, so there is no share of it.")
         for fabric in table.fabrics:
             shares = [(x.size_bytes, x.utilization) for x in table.of(fabric) if x.utilization]
             reached = next((s for s, y in shares if y.median >= 50), None)
@@ -818,6 +819,12 @@ class Words(Phrasing):
             "gpu_memory": self._("GPU memory: time busy"), "cpu_sender": self._("CPU of the sender, % of one core"),
             "cpu_receiver": self._("CPU of the receiver, % of one core"), "cpu_all": self._("CPU, % of all cores"),
         }[kind]  # fmt: skip
+
+    def busiest(self, kind: str, fabric: str, median_pct: float) -> str:
+        """The largest use of what was measured."""
+        return self._("{what}: {value} in the median on {fabric}").format(
+            what=self.use(kind), value=number_text(median_pct), fabric=self.label(fabric)
+        )
 
     def remarks_on_use(self, kinds: set[str], *, costs: bool) -> list[str]:
         """What must stand beside the figures of use that are shown."""

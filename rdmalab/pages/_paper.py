@@ -118,13 +118,13 @@ def lines(text: str, per_line: int) -> int:
 
 def whole_words(text: str) -> str:
     """Escaped text whose hyphenated words and names never break: ``all-reduce``, ``Soft-RoCE``, ``node-002``."""
-    return re.sub(r"[\w.]+(?:-[\w.]+){1,3}", lambda m: f'<span class="keep">{m[0]}</span>' if len(m[0]) < 25 else m[0],
+    return re.sub(r"[A-Za-z0-9_.]+(?:-[A-Za-z0-9_.]+){1,3}", lambda m: f'<span class="keep">{m[0]}</span>' if len(m[0]) < 25 else m[0],
                   escape(text))  # fmt: skip
 
 
-def powers(text: str) -> str:
-    """Escaped text with powers of ten set high."""
-    return re.sub(r"\b(10|2)\^(\d+)", r"\1<sup>\2</sup>", escape(text))
+def powers(html: str) -> str:
+    """HTML with powers set high."""
+    return re.sub(r"\b(10|2)\^(\d+)", r"\1<sup>\2</sup>", html)
 
 
 def p(text: str) -> str:

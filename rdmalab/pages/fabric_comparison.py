@@ -98,6 +98,18 @@ class FabricComparison(Paper):
             alts=[self._cover_caption(table)],
         )
 
+    def rail(self) -> Block:
+        """The left column of the screen: keys of the fabrics, which hide and show them in all charts; the baseline."""
+        look = figures.looks(self.c)
+        keys = "".join(
+            f'<button data-series="{escape(self.c.labels[f])}">{figures.key_svg(look[f])} '
+            f"{escape(self.c.labels[f])}</button>"
+            for f in self.c.fabrics["fabric"]
+        )
+        heads = escape(self._("Fabrics (click to hide)")), escape(self._("Baseline"))
+        base = escape(self.c.labels[self.c.headline.baseline])
+        return Block(f"<h4>{heads[0]}</h4>{keys}<h4>{heads[1]}</h4><p>{base}</p>", kind="rail")
+
     def _cover_height(self) -> int:
         """What the text of the cover leaves to its picture, in px."""
         high = {"h1": 51, "lead": 25} if self.lang == "zh" else {"h1": 44, "lead": 22}
@@ -122,14 +134,17 @@ class FabricComparison(Paper):
         line = line_pt * (1.1 if self.lang == "zh" else 1)
         return 31 + line * max(lines(t, per_line) for t in texts)
 
-    def _fallen(self) -> str:
-        """The runs that fell back to another transport: said on the first page, and not counted."""
+    def _fallbacks(self) -> Counter[tuple[str, str]]:
+        """(fabric, reason) → the runs that fell back to another transport."""
         fallen = self.c.runs.filter(self.c.runs["excluded_because"].str.starts_with("fell back").fill_null(False))
-        counts = Counter((r["fabric"], r["excluded_because"]) for r in fallen.iter_rows(named=True))
+        return Counter((r["fabric"], r["excluded_because"]) for r in fallen.iter_rows(named=True))
+
+    def _fallen(self) -> str:
+        """The runs that fell back: said on the first page, and not counted."""
         word = escape(self._("Check"))
         return "".join(
             f'<div class="check"><b>{word}</b> {escape(self.w.fallback(fabric, reason, n))}</div>'
-            for (fabric, reason), n in counts.items()
+            for (fabric, reason), n in self._fallbacks().items()
         )
 
     def _cover_caption(self, table: "Table") -> str:
@@ -144,9 +159,8 @@ class FabricComparison(Paper):
         rows: list[str] = []
         charts: list[Any] = []
         alts: list[str] = []
-        follows = self.w.follows(self.c.headline)
-        questions = self._questions()
-        fitting = self._fitting_rows(follows)
+        follows, questions = self.w.follows(self.c.headline), self._questions()
+        fitting = self._fitting_rows(Words(self.c).follows(self.c.headline))
         if fitting < min(3, len(questions)):
             follows, fitting = [], self._fitting_rows([])
         asked = [
@@ -179,16 +193,19 @@ class FabricComparison(Paper):
         return Block(self._section(self._("Summary"), title, sub, body, counted=False), charts, alts=alts)
 
     def _fitting_rows(self, follows: Sequence[tuple[str, str]]) -> int:
-        """How many rows the summary has room for over its foot, in px of the page."""
-        fabrics, wide = len(self.c.fabrics), 2 if self.lang == "zh" else 1
-        told = [self.w.refusal(r) for r in self.c.refusals[:4]]
+        """
+        How many rows the summary has room for over its foot, in px of the page.
+
+        Measured on the English words: both languages show the same rows.
+        """
+        w, fabrics = Words(self.c), len(self.c.fabrics)
+        head = 94 + 28 * lines(w.title(self.c.headline), 60)
+        told = [w.refusal(r) for r in self.c.refusals[:4]]
         right = sum(26 + 16 * (lines(what, 46) + lines(why + closes, 50)) for what, why, closes in told)
-        left = 46 + 36 * fabrics + 22 + 15 * lines(self._fallen(), 55) + 60 * sum(
-            len(self.w.above_limit(t)) for t in self.c.tables
-        )  # fmt: skip
+        left = 46 + 36 * fabrics + 22 + 60 * sum(len(w.above_limit(t)) for t in self.c.tables)
+        left += sum(12 + 16 * lines(w.fallback(f, why, n), 50) for (f, why), n in self._fallbacks().items())
         below = 58 + 16 * max((lines(t, 36) for _, t in follows), default=0) if follows else 0
-        height = 20 * fabrics + 24 + 21
-        return min(5, int((963 - 160 - 8 * wide - max(left, right) - 36 - below) // height))
+        return min(5, int((963 - head - max(left, right) - 36 - below) // (20 * fabrics + 44)))
 
     def _questions(self) -> "list[tuple[str, str, Table, int | None, str]]":
         """(question, small print, table, size, column) of the summary's rows, from what was measured."""
@@ -337,7 +354,7 @@ class FabricComparison(Paper):
             paths = self.w.listed(dict.fromkeys(p for p in proofs if p)) or self._("not proved")
             direct = set(part["transport_gdr"].drop_nulls())
             rows.append(
-                f"<tr>{cell_html(self.c.labels[fabric], 'text')}"
+                f"<tr>{kept(self.w.brief.label(fabric))}"
                 f"<td>{_dot(proved, len(proofs))}{escape(paths)}</td>"
                 f"<td>{escape(self.w.gpudirect(direct))}</td>{cell_html(f'{proved} / {len(proofs)}')}</tr>"
             )
@@ -440,10 +457,10 @@ class FabricComparison(Paper):
     def _ratios(self, cells: "Sequence[Cell | None]") -> list[str]:
         """A column of ratios; hatched where there is nothing to compare with."""
         texts = [shown_ratio(x)[0] if x and x.ratio is not None else "" for x in cells]
-        out = []
+        out, nothing = [], escape(self._("not comparable"))
         for x, text in zip(cells, aligned(texts), strict=True):
             if x is None or x.ratio is None:
-                out.append(f'<td class="num hatch"><span>{escape(self._("not comparable"))}</span></td>')
+                out.append(f'<td class="num hatch"><span>{nothing}</span></td>')
             else:
                 out.append(f'<td class="{"num" if x.verdict in (FASTER, SLOWER) else "num none"}">{text}</td>')
         return out
@@ -608,17 +625,13 @@ class FabricComparison(Paper):
             return Block("")
         rows = []
         for table in tables:
+            what = escape(self.w.subject_line(table.subject))
+            rows.append(f'<tr class="change"><th class="text" colspan="7">{what}</th></tr>')
             for size in _pick(table.common_sizes, 3):
                 for fabric in table.others:
                     if (x := table.cell(fabric, size)) and x.ratio is not None:
                         rows.append(self._other_row(table, size, fabric, x))
-        head = [
-            th(self._("Measurand"), "text"),
-            th(self._("Size")),
-            th(self._("Fabric"), "text"),
-            th(self._("against"), "text"),
-            th(self._("runs")),
-        ]
+        head = [th(self._("Size")), th(self._("Fabric"), "text"), th(self._("against"), "text"), th(self._("runs"))]
         head += [th(self._("times as fast")), th(self._("interval"), "interval"), th(self._("verdict"), "text")]
         title = _decided_title(self.w, tables)
         sub = self._(
@@ -632,9 +645,9 @@ class FabricComparison(Paper):
         base = table.cell(table.baseline, size)
         decided = x.verdict in (FASTER, SLOWER)
         words = {FASTER: self._("faster"), SLOWER: self._("slower"), NO_DIFFERENCE: self._("no difference shown")}
-        what, verdict = self.w.subject_line(table.subject), words.get(x.verdict) or self._("too few runs")
+        verdict = words.get(x.verdict) or self._("too few runs")
         return (
-            f"<tr>{cell_html(what, 'text')}{cell_html(self.w.size(size))}{kept(self.c.labels[fabric])}"
+            f"<tr>{cell_html(self.w.size(size))}{kept(self.c.labels[fabric])}"
             f"{kept(self.c.labels[table.baseline])}{cell_html(f'{x.n} / {base.n if base else 0}')}"
             f"{cell_html(value, 'num' if decided else 'num none')}{cell_html(interval, 'interval')}"
             f"{kept(verdict, 'text' if decided else 'text none')}</tr>"
@@ -719,11 +732,12 @@ class FabricComparison(Paper):
         )
         html += table_html(cost_head, costs) if costs else ""
         html += self._noted(self._("Note"), w.remarks_on_use({u.kind for u in found.uses}, costs=bool(costs)))
+        most = max(found.uses, key=lambda u: u.median_pct, default=None)
         title, sub = (
-            self._("What was busy while the tests ran"),
+            w.busiest(most.kind, most.fabric, most.median_pct) if most else self._("What was busy while the tests ran"),
             self._("Readings of the logs of each fabric; what was not measured is not shown."),
         )
-        section = self._section(self._("Use"), title, sub, html, "page" if charts else "page short")
+        section = self._section(self._("Use"), title, sub, powers(html), "page" if charts else "page short")
         self._flowing = not charts
         return Block(section, [f for _, f in charts], alts=[w.use(k) for k, _ in charts])
 
@@ -848,7 +862,7 @@ class FabricComparison(Paper):
                 "number of ranks, or show another fabric than the campaign file says. Messages of 0 bytes move "
                 "nothing. Both ends of one point-to-point test count once.")),
         ]  # fmt: skip
-        rows = "".join(f'<tr>{cell_html(k, "text")}<td class="text">{powers(v)}</td></tr>' for k, v in items)
+        rows = "".join(f'<tr>{cell_html(k, "text")}<td class="text">{powers(escape(v))}</td></tr>' for k, v in items)
         body = f'<table class="words"><tbody>{rows}</tbody></table>' + self._limit_list()
         return Block(
             self._section(
