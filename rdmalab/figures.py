@@ -26,6 +26,7 @@ INK, INK2, INK3, RULE, GRID, WASH = "#1B2129", "#4A5360", "#737C88", "#C9CFD6", 
 CHECK, REFUSED = "#8A5A00", "#A3201D"
 FONT = '"Plex","RSC",sans-serif'
 LABEL_GAP_PX = 13
+_LABELLED = 4  # curves whose labels have room for two lines
 
 
 @dataclass(frozen=True)
@@ -222,16 +223,21 @@ def _labels(
     log_y: bool,
 ) -> None:
     """Names at the right ends of the curves, moved apart to 13 px, in the order of the values."""
-    placed: list[float] = []
-    for x, y, text, colour in sorted(ends, key=lambda e: scale(e[1])):
-        lines = text.count("<br>") + 1
-        want = scale(y) * height_px
-        floor = placed[-1] if placed else -1e9
-        at = max(want, floor + LABEL_GAP_PX * (lines + 0.15))
-        placed.append(at + LABEL_GAP_PX * (lines - 1) * 0.5)
+    ordered = sorted(ends, key=lambda e: scale(e[1]))
+    heights = [(LABEL_GAP_PX + 1) * (e[2].count("<br>") + 1) + 1 for e in ordered]
+    middles: list[float] = []
+    for i, (_, y, *_rest) in enumerate(ordered):
+        floor = middles[-1] + (heights[i - 1] + heights[i]) / 2 if middles else -1e9
+        middles.append(max(scale(y) * height_px, floor))
+    ceiling = height_px + 8
+    for i in reversed(range(len(middles))):  # what would leave the chart at its top pushes the others down
+        middles[i] = min(middles[i], ceiling - heights[i] / 2)
+        ceiling = middles[i] - heights[i] / 2
+    for (x, y, text, colour), at in zip(ordered, middles, strict=True):
         figure.add_annotation(
             x=math.log10(x), y=math.log10(y) if log_y else y, xref="x", yref="y", text=text, showarrow=False,
-            xanchor="left", xshift=9, yshift=at - want, font={"size": 11, "color": colour}, align="left",
+            xanchor="left", xshift=9, yshift=at - scale(y) * height_px, font={"size": 11, "color": colour},
+            align="left",
         )  # fmt: skip
 
 
@@ -251,9 +257,9 @@ def _width(character: str) -> int:
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
-def _name(label: str) -> str:
+def _name(label: str, limit: int = 15) -> str:
     """A name in bold, on two lines when it is long."""
-    return "<br>".join(f"<b>{line}</b>" for line in _wrapped(label).split("<br>"))
+    return "<br>".join(f"<b>{line}</b>" for line in _wrapped(label, limit).split("<br>"))
 
 
 def _bold(text: str) -> str:
@@ -284,7 +290,7 @@ def time_chart(c: "Comparison", table: "Table", *, height: int = 430, lang: str 
         cells = [x for x in drawn if x.fabric == fabric]
         if cells:
             _series(figure, cells, look[fabric], c.labels[fabric], "%{y:.4g} µs")
-            name = _name(c.labels[fabric]) + _few_words(cells, lang)
+            name = _name(c.labels[fabric], 15 if len(table.fabrics) <= _LABELLED else 19) + _few_words(cells, lang)
             ends.append((cells[-1].size_bytes or 1, cells[-1].median, name, look[fabric].text))
     _labels(figure, ends, lambda v: (math.log10(v) - low) / (high - low), height - 52, log_y=True)
     _shade_no_difference(figure, c, table, lang)
@@ -414,7 +420,10 @@ def bandwidth_chart(
             shown = (
                 f"{value} {interval}" if interval and not cover and len(value + interval) < 20 else f"{value} {unit}"
             )
-            text = f'{_name(c.labels[fabric])}<br><span style="color:{INK2}">{shown}</span>' + _few_words(row, lang)
+            text = f'{_name(c.labels[fabric])}<br><span style="color:{INK2}">{shown}</span>'
+            if len(cells) > _LABELLED and not cover:  # no room for a second line; the table under the chart has it
+                text = _name(c.labels[fabric], 19)
+            text += _few_words(row, lang)
             if fabric in limits and row[-1].median > 1.002 * limits[fabric]:
                 colour = CHECK if fabric in lifted else REFUSED
                 text += f'<br><b><span style="color:{colour}">' + _("above the limit") + "</span></b>"
@@ -527,7 +536,7 @@ def _limit_lines(
             line={"color": INK, "width": 1.1, "dash": "1px,2px"},
         )  # fmt: skip
         full, short = (_limit_words(c, fabrics, value, unit, lang, named=named) for named in (True, False))
-        close = any(abs(v - value) < 18 * room.top / room.height_px for v in taken)
+        close = sum(abs(v - value) < 18 * room.top / room.height_px for v in taken)
         places = ["below"] if close else ["above", "below"]
         text, side, place = next(
             (
@@ -536,8 +545,9 @@ def _limit_lines(
             (short, "left", places[0]),
         )  # fmt: skip
         taken.append(value)
+        shift = 8 if place == "above" else 5 - 13 * max(1, close)
         figure.add_annotation(
-            xref="paper", yref="y", x=0.004 if side == "left" else 0.996, y=value, yshift=8 if place == "above" else -8,
+            xref="paper", yref="y", x=0.004 if side == "left" else 0.996, y=value, yshift=shift,
             xanchor=side, showarrow=False, font={"size": 10.5, "color": INK}, text=text,
         )  # fmt: skip
 
@@ -561,8 +571,11 @@ def utilization_chart(c: "Comparison", table: "Table", *, height: int = 226, lan
     top = max(
         112.0, *(1.08 * (x.utilization.high or x.utilization.median) for r in rows.values() for x in r if x.utilization)
     )
+    step = 25.0 if top < 150 else _step(top, 5)
+    ticks = [i * step for i in range(int(top / step + 1e-9) + 1)]
+    names = [_("{value}\u00a0%").format(value=f"{t:g}") if t in (100.0, ticks[-1]) else f"{t:g}" for t in ticks]
     figure.update_yaxes(
-        tickmode="array", tickvals=[0, 25, 50, 75, 100], ticktext=["0", "25", "50", "75", _("100 %")], range=[0, top],
+        tickmode="array", tickvals=ticks, ticktext=names, range=[0, top],
         gridcolor=GRID, zeroline=False, ticks="", showline=False,
     )  # fmt: skip
     _size_axis(figure, sorted({x.size_bytes for r in rows.values() for x in r if x.size_bytes}))
@@ -728,7 +741,8 @@ def _ratio_mark(y: float, cell: "Cell", look: Look, name: str) -> "go.Scatter":
             "color": colour, "thickness": 2.2, "width": 3,
         }  # fmt: skip
     return go.Scatter(
-        x=[cell.ratio], y=[y], mode="markers", error_x=error, name=_plain(name), legendgroup=name, hovertemplate="%{x:.3g}×",
+        x=[cell.ratio], y=[y], mode="markers", error_x=error, name=_plain(name), legendgroup=name,
+        hovertemplate="%{x:.3g}×",
         marker={
             "symbol": look.symbol, "size": 7.5, "color": colour if decided else "#FFFFFF",
             "line": {"color": "#FFFFFF" if decided else colour, "width": 0.8 if decided else 1.4},
@@ -811,7 +825,8 @@ def _strip_mark(y: float, x: "Cell", look: Look, name: str, unit: str) -> "go.Sc
             "color": look.line, "thickness": 2.5, "width": 0,
         }  # fmt: skip
     return go.Scatter(
-        x=[x.median], y=[y], mode="markers", error_x=error, name=_plain(name), legendgroup=name, hovertemplate=f"%{{x:.4g}} {unit}",
+        x=[x.median], y=[y], mode="markers", error_x=error, name=_plain(name), legendgroup=name,
+        hovertemplate=f"%{{x:.4g}} {unit}",
         marker=_marker(look, look.size + 1, hollow=look.hollow or x.low is None),
     )  # fmt: skip
 

@@ -5,6 +5,7 @@ runs". Every sentence goes through one message catalogue, so that a language is 
 """
 
 import copy
+import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
@@ -274,9 +275,9 @@ class Words(Phrasing):
         return next((clauses for clauses in self._verdicts() if self._is_short(clauses)), self._verdicts()[-1])
 
     def _is_short(self, clauses: list[str]) -> bool:
-        """Whether a verdict can be read at a glance; a name counts as it is written."""
+        """Whether a verdict can be read at a glance; a word of letters or digits counts as one Chinese character."""
         text = " ".join(clauses)
-        return len(_HAN.findall(text)) <= 34 if self.lang == "zh" else len(text.split()) <= 22
+        return len(_SIGN.findall(text)) <= 34 if self.lang == "zh" else len(text.split()) <= 22
 
     def _verdicts(self) -> list[list[str]]:
         """The wordings of the verdict, the fullest first; the last one is short whatever the data."""
@@ -439,8 +440,21 @@ class Words(Phrasing):
 
     def title(self, table: "Table") -> str:
         """A finding over the range of sizes, with short names where it would not fit on two lines."""
-        full = self._title(table)
-        return full if _columns(full) <= _TITLE_COLUMNS else self.brief._title(table)
+        ways = [self._title(table), self.brief._title(table)]
+        return next((x for x in ways if _columns(x) <= _TITLE_COLUMNS), self._counted_title(table))
+
+    def _counted_title(self, table: "Table") -> str:
+        """Many fabrics: how many of their ratios show what."""
+        cells = [x for x in table.cells if x.ratio is not None]
+        words = {
+            FASTER: self._("{n} faster"), SLOWER: self._("{n} slower"),
+            NO_DIFFERENCE: self._("{n} not shown to differ"), TOO_FEW: self._("{n} with too few runs"),
+        }  # fmt: skip
+        counts = Counter(x.verdict for x in cells)
+        parts = self.clauses(word.format(n=counts[v]) for v, word in words.items() if counts[v])
+        return self._("{all} ratios of {n} fabrics to {base}: {parts}").format(
+            all=len(cells), n=len(table.others), base=self.label(table.baseline), parts=parts
+        )
 
     def _title(self, table: "Table") -> str:
         """Where a fabric is faster, slower, or not shown to differ."""
@@ -565,7 +579,7 @@ class Words(Phrasing):
         far = {f: self._farthest(table, f) for f in table.others}
         if not any(far.values()):
             return self._("No interval of a ratio to {base} excludes 1").format(base=self.label(table.baseline))
-        for fabric, x in sorted(far.items(), key=lambda pair: pair[1] is None)[:3]:
+        for fabric, x in self._outermost(far):
             words = {FASTER: self._("{fabric} {ratio} times at {size}"),
                      SLOWER: self._("{fabric} behind, 1/{inverse} at {size}")}  # fmt: skip
             template = words[x.verdict] if x else self._("{fabric}: no difference shown")
@@ -580,6 +594,13 @@ class Words(Phrasing):
         return self._("Farthest from {base}: {parts}").format(
             base=self.label(table.baseline), parts=self.clauses(parts)
         )
+
+    @staticmethod
+    def _outermost(far: "dict[str, Cell | None]") -> "list[tuple[str, Cell | None]]":
+        """All fabrics, or of more than three the two that are farthest from the baseline."""
+        if len(far) <= 3:
+            return sorted(far.items(), key=lambda pair: pair[1] is None)
+        return sorted(far.items(), key=lambda pair: -abs(math.log(pair[1].ratio or 1)) if pair[1] else 1.0)[:2]
 
     def _farthest(self, table: "Table", fabric: str) -> "Cell | None":
         """The cell of the largest ratio of those that are faster; where none is, of the smallest that are slower."""
@@ -672,27 +693,37 @@ class Words(Phrasing):
         """What each fabric moves at the largest size."""
         collective = table.subject.kind == "collective"
         size, unit = table.common_sizes[-1], "GB/s" if collective else "Gb/s"
+        found = {f: x.busbw if collective else x for f in table.fabrics if (x := table.cell(f, size))}
+        names, order = self._told(table, {f: x.median for f, x in found.items() if x})
         parts = []
-        for fabric in table.fabrics:
-            cell = table.cell(fabric, size)
-            shown = (cell.busbw if collective else cell) if cell else None
+        for fabric in names:
+            shown = found.get(fabric)
             template = self._("{fabric} {value}") if shown else self._("{fabric} not measured")
             value = f"{value_texts(shown)[0]}{NBSP}{unit}" if shown else ""
             parts.append(template.format(fabric=self.label(fabric), value=value))
         template = self._("Bus bandwidth at {size}: {parts}") if collective else self._("Bandwidth at {size}: {parts}")
-        return template.format(size=self.size(size), parts=self.clauses(parts))
+        return template.format(size=self.size(size), parts=order.format(parts=self.clauses(parts)))
+
+    def _told(self, table: "Table", values: dict[str, float]) -> tuple[list[str], str]:
+        """(the fabrics that a title names, how it says that these are not all): of more than three the two ends."""
+        if len(table.fabrics) <= 3 or len(values) < 2:
+            return list(table.fabrics)[:3], "{parts}"
+        ends = [min(values, key=lambda f: values[f]), max(values, key=lambda f: values[f])]
+        return ends, self._("of {n}, the lowest and the highest: ").format(n=len(values)) + "{parts}"
 
     def utilization_title(self, table: "Table") -> str:
         """The share of the own limit at the largest size."""
         size = table.common_sizes[-1]
+        shares = {f: x.utilization.median for f in table.fabrics if (x := table.cell(f, size)) and x.utilization}
+        names, order = self._told(table, shares)
         return self._("Of their own limits at {size}: {parts}").format(
-            size=self.size(size), parts=self.shares(table, size)
+            size=self.size(size), parts=order.format(parts=self.shares(table, size, names))
         )
 
-    def shares(self, table: "Table", size_bytes: int | None) -> str:
+    def shares(self, table: "Table", size_bytes: int | None, fabrics: "Sequence[str]" = ()) -> str:
         """``TCP 47 %, RoCEv2 50 %``: the use of each own limit at one size."""
         parts = []
-        for fabric in table.fabrics:
+        for fabric in fabrics or table.fabrics:
             cell = table.cell(fabric, size_bytes)
             value = self.percent(value_texts(cell.utilization)[0]) if cell and cell.utilization else ""
             template = self._("{fabric} {value}") if value else self._("{fabric} not known")
@@ -1045,6 +1076,7 @@ def _by_fabric(cells: "Iterable[Cell]") -> "dict[str, list[Cell]]":
 
 _IN_NETWORK = re.compile("NVLS|SHARP|COLLNET", re.IGNORECASE)
 _HAN = re.compile("[\u4e00-\u9fff]")
+_SIGN = re.compile(r"[\u4e00-\u9fff]|[\w.]+?(?=[\u4e00-\u9fff]|[^\w.]|$)")
 _TITLE_COLUMNS = 112  # what two lines of a title hold
 _SMALL, _LARGE = 64 << 10, 64 << 20
 

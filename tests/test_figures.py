@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+import plotly.graph_objects as go
+import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -188,6 +190,37 @@ def test_limits_that_lie_close_keep_their_own_numbers() -> None:
     ]  # fmt: skip
     drawn = {s["y0"] for s in json.loads(chart.to_json())["layout"]["shapes"]}
     assert drawn == {4.0, 4.03}
+
+
+def test_the_name_of_a_limit_touches_no_curve() -> None:
+    """Where a curve runs through the left end of the line, the name stands at the right or below."""
+    figure = go.Figure()
+    figure.update_xaxes(range=[math.log10(8), 30 * math.log10(2)])
+    room = figures._Room(figure, [[(8, 0.0), (1 << 30, 100.0)]], 100.0, 480.0, 340.0)
+    assert room.free("limit 90 GB/s", 90.0, "left", "above")
+    assert not room.free("limit 90 GB/s", 90.0, "right", "above")
+    assert not room.free("limit 4 GB/s", 4.0, "left", "below")
+
+
+def test_fabrics_of_one_family_differ_by_tint_and_marker() -> None:
+    """The one with the faster link has the look of the family; the older one is lighter and hollow."""
+    c = sample(families={"a": "infiniband", "b": "infiniband", "c": "roce"})
+    c = replace(c, fabrics=c.fabrics.with_columns(link_rate_gbit_s=pl.Series([200.0, 400.0, 100.0])))
+    found = figures.looks(c)
+    assert found["b"] == figures.LOOKS["infiniband"]
+    assert found["a"] == figures.LOOKS["infiniband-older"]
+
+
+def test_sizes_of_one_fabric_only_are_hatched() -> None:
+    """With the words for it; and no hatch where all sizes are shared."""
+    sizes = [1 << k for k in range(10, 31, 4)]
+    values = {("a", s): around(s / 10) for s in sizes} | {("b", s): around(s / 20) for s in sizes[-2:]}
+    c = comparison((COLLECTIVE, values))
+    chart = figures.time_chart(c, c.headline)
+    patterns = [t.fillpattern.shape for t in chart.data if t.fillpattern.shape]
+    assert patterns == ["/"]
+    whole = sample()
+    assert not [t for t in figures.time_chart(whole, whole.headline).data if t.fillpattern.shape]
 
 
 def test_a_limit_that_is_not_one_is_not_drawn() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from rdmalab import compare, figures, series
+from rdmalab import compare, figures, series, wording
 from rdmalab.compare import FASTER, NO_DIFFERENCE, SLOWER, TOO_FEW, Comparison, Refusal, Table
 from rdmalab.errors import UsageError
 from rdmalab.series import Selection, Subject
@@ -63,6 +63,8 @@ def sentences(c: Comparison) -> Iterator[str]:
             w.runs(t),
             w.named_tests(t),
         )
+        yield from (w.time_title(t), w.ratio_title(t), w.half_of_limit(t), w.left_out(t))
+        yield from (text for pair in w.follows(t) for text in pair)
         yield from w.limits(t)
         yield from w.above_limit(t)
         if figures.has_curve(t):
@@ -92,6 +94,35 @@ def test_no_sentence_has_a_hole(c: Comparison) -> None:
         ), text
         assert not re.search(r"(?<![\d.])1 (sizes|streams|nodes)\b", text), text
     assert 1 <= len(Words(c).verdict) <= 3
+
+
+@many
+@given(comparisons().filter(some))
+def test_a_verdict_is_short_and_claims_no_more_than_the_cells(c: Comparison) -> None:
+    """At most 22 words, 34 Chinese characters; "times" is only said of fabrics whose interval excludes 1."""
+    w = Words(c)
+    assert len(" ".join(w.verdict).split()) <= 22
+    assert len(wording._SIGN.findall("".join(Words(c, "zh").verdict))) <= 34
+    told = "".join(w.verdict)
+    ranked = {x.fabric for t in c.tables for x in t.cells if x.verdict in (FASTER, SLOWER)}
+    if " times" in told:
+        assert ranked & {f for f in c.headline.others if w.brief.label(f) in told or w.label(f) in told}
+    for t in c.tables:
+        for clause in w.ratio_title(t).partition(": ")[2].split(", F"):
+            if m := re.search(r"(\d) ([\d.]+) times at", clause):
+                shown = [x for x in t.of(f"f{m[1]}") if x.verdict == FASTER]
+                assert ratio_texts(max(shown, key=lambda x: x.ratio or 0))[0] == m[2]
+
+
+@many
+@given(comparisons().filter(some))
+def test_the_titles_of_the_pages_are_not_the_same(c: Comparison) -> None:
+    """Each page has its own finding, whatever the data."""
+    w, t = Words(c), c.headline
+    titles = [w.title(t), w.time_title(t), w.ratio_title(t)]
+    if figures.has_curve(t):
+        titles = [w.title(t), w.ratio_title(t), w.throughput_title(t), w.utilization_title(t)]
+    assert len(set(titles)) == len(titles)
 
 
 def claims(text: str) -> Iterator[tuple[list[str], list[str], list[str]]]:

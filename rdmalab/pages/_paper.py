@@ -118,8 +118,10 @@ def lines(text: str, per_line: int) -> int:
 
 def whole_words(text: str) -> str:
     """Escaped text whose hyphenated words and names never break: ``all-reduce``, ``Soft-RoCE``, ``node-002``."""
-    return re.sub(r"[A-Za-z0-9_.]+(?:-[A-Za-z0-9_.]+){1,3}", lambda m: f'<span class="keep">{m[0]}</span>' if len(m[0]) < 25 else m[0],
-                  escape(text))  # fmt: skip
+    return _HYPHENATED.sub(lambda m: f'<span class="keep">{m[0]}</span>' if len(m[0]) < 25 else m[0], escape(text))
+
+
+_HYPHENATED = re.compile(r"[A-Za-z0-9_.]+(?:-[A-Za-z0-9_.]+){1,3}")
 
 
 def powers(html: str) -> str:

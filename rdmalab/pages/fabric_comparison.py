@@ -57,11 +57,11 @@ class FabricComparison(Paper):
         """The fabrics whose logs state what lifts their limit."""
         return [f for f in table.fabrics if self.w.explained(table, f)]
 
-    def _above(self, table: "Table") -> str:
+    def _above(self, *tables: "Table") -> str:
         """A limit that is exceeded is never shown without a word."""
-        lifted = [self.w.label(f) for f in self._lifted(table)]
+        lifted = [self.w.label(f) for t in tables for f in self._lifted(t)]
         out = ""
-        for text in self.w.above_limit(table):
+        for text in dict.fromkeys(text for t in tables for text in self.w.above_limit(t)):
             kind, word = ("check", self._("Above the limit")) if any(text.startswith(f) for f in lifted) else (
                 "refused", self._("Physically impossible"))  # fmt: skip
             out += f'<div class="{kind}"><b>{escape(word)}</b> {escape(text)}</div>'
@@ -117,7 +117,7 @@ class FabricComparison(Paper):
         lead = lines(self.w.lead(), 70) + (3 if self._fallen() else 0)
         return max(250, min(470, 712 - high["h1"] * title - high["lead"] * lead))
 
-    def _chart_height(self, most: int, title: str, sub: str, rows: int, below_pt: float) -> int:
+    def _chart_height(self, most: int, title: str, sub: str, rows: float, below_pt: float) -> int:
         """
         What the text of a page leaves to its chart, in px, at most *most*: one line too many makes a near-empty page.
 
@@ -127,7 +127,7 @@ class FabricComparison(Paper):
         """
         high = {"h2": 23, "sub": 12.5} if self.lang == "zh" else {"h2": 21, "sub": 11.25}
         head = 33 + high["h2"] * lines(title, 50) + high["sub"] * lines(sub, 110)
-        return round(min(most, max(260, 963 - (head + 21 + 38 + 16.6 * rows + below_pt) / 0.75)))
+        return round(min(most, max(200, 963 - (head + 21 + 38 + 16.6 * rows + below_pt) / 0.75)))
 
     def _column_pt(self, texts: Sequence[str], per_line: int, line_pt: float) -> float:
         """The height of columns with a head, in pt; *line_pt* is that of an English line."""
@@ -202,7 +202,7 @@ class FabricComparison(Paper):
         head = 94 + 28 * lines(w.title(self.c.headline), 60)
         told = [w.refusal(r) for r in self.c.refusals[:4]]
         right = sum(26 + 16 * (lines(what, 46) + lines(why + closes, 50)) for what, why, closes in told)
-        left = 46 + 36 * fabrics + 22 + 60 * sum(len(w.above_limit(t)) for t in self.c.tables)
+        left = 46 + 36 * fabrics + 22 + 60 * len({text for t in self.c.tables for text in w.above_limit(t)})
         left += sum(12 + 16 * lines(w.fallback(f, why, n), 50) for (f, why), n in self._fallbacks().items())
         below = 58 + 16 * max((lines(t, 36) for _, t in follows), default=0) if follows else 0
         return min(5, int((963 - head - max(left, right) - 36 - below) // (20 * fabrics + 44)))
@@ -368,7 +368,7 @@ class FabricComparison(Paper):
         return table_html(head, rows) + f'<p class="small">{escape(note)}</p>'
 
     def _warnings(self) -> str:
-        return self._fallen() + "".join(self._above(table) for table in self.c.tables)
+        return self._fallen() + self._above(*self.c.tables)
 
     def latency(self, table: "Table | None" = None) -> Block:
         """Time against message size, the table of medians, and what differs besides the fabric."""
@@ -394,8 +394,8 @@ class FabricComparison(Paper):
         )
         body = chart + self._time_table(table) + self._columns(*columns)
         title = w.time_title(table)
-        below = 15 + self._column_pt([text for _, text in columns], 34, 11.5)
-        height = self._chart_height(430, title, sub, len(self._rows(table, table.compared_sizes)), below)
+        below = 15 + self._column_pt([text for _, text in columns], 31, 11.5)
+        height = self._chart_height(430, title, sub, self._lines(table, self._rows(table, table.compared_sizes)), below)
         figure = [figures.time_chart(self.c, table, height=height, lang=self.lang)] if several else []
         return Block(self._section(self._("Latency"), title, sub, body), figure, alts=[title] * len(figure))
 
@@ -404,8 +404,10 @@ class FabricComparison(Paper):
         head = [th(self._("Size"), "num", 2), th(self._("Unit"), "text"), *self._heads(table)]
         sizes = self._rows(table, table.compared_sizes)
         scales = [self.w.time_scale(table, s) for s in sizes]
-        columns = [self._pairs([table.cell(f, s) for s in sizes], [k for k, _ in scales]) for f in table.fabrics]
-        columns += [self._ratios([table.cell(f, s) for s in sizes]) for f in table.others]
+        units = [k for k, _ in scales]
+        columns = [self._values_of(table, f, [table.cell(f, s) for s in sizes], units) for f in table.fabrics]
+        if not _is_stacked(table):
+            columns += [self._ratios([table.cell(f, s) for s in sizes]) for f in table.others]
         rows, before = [], scales[0][1] if scales else ""
         for size, (_, unit), *cells in zip(sizes, scales, *columns, strict=True):
             kind = "" if unit == before else ' class="change"'
@@ -418,13 +420,18 @@ class FabricComparison(Paper):
 
     def _over(self, table: "Table", names: Sequence[str], *, ratios: bool = True) -> str:
         """The first head row: the fabrics over their medians and intervals, and what the ratios are to."""
-        over = "".join(th(name, "group", 2) for name in names)
+        stacked = _is_stacked(table)
+        over = "".join(th(name, "group", 1 if stacked else 2) for name in names)
         times = self._("Times as fast as {base}").format(base=self.c.labels[table.baseline])
-        return over + (th(times, "group", len(table.others)) if ratios else "")
+        return over + (th(times, "group", len(table.others)) if ratios and not stacked else "")
 
     def _heads(self, table: "Table", *, ratios: bool = True) -> list[str]:
         """The second head row under `_over`."""
-        pair = [th(self._("median")), th(self._("95 % interval"), "interval")]
+        names = self._("median"), self._("95 % interval"), self._("times as fast")
+        if _is_stacked(table):
+            under = "".join(f'<span class="under">{escape(n)}</span>' for n in names[1 : 3 if ratios else 2])
+            return [f'<th class="num" scope="col">{escape(names[0])}{under}</th>'] * len(table.fabrics)
+        pair = [th(names[0]), th(names[1], "interval")]
         return pair * len(table.fabrics) + ([th(self.w.brief.label(f)) for f in table.others] if ratios else [])
 
     def _size_cells(self, size: int | None) -> str:
@@ -432,26 +439,50 @@ class FabricComparison(Paper):
         number, _, unit = self.w.size(size).rpartition("\u00a0")
         return cell_html(number) + cell_html(unit, "unit")
 
+    def _lines(self, table: "Table", sizes: "Sequence[int | None]") -> float:
+        """How many single lines the rows of these sizes take, and the third line of the head over stacked ones."""
+        return 2.3 * len(sizes) + 2 if _is_stacked(table) else len(sizes)
+
     def _rows(self, table: "Table", sizes: "Sequence[int | None]") -> "list[int | None]":
         """The sizes that a table prints: those that its sentences speak of, and others between them."""
-        shown = _pick(sizes, _TABLE_SIZES)
+        most = 5 if _is_stacked(table) else _TABLE_SIZES
+        shown = _pick(sizes, most)
         told = [s for s in self.w.told_sizes(table) if s in sizes]
         for size in (s for s in told if s not in shown):
             spare = [s for s in shown if s not in told]
-            if len(shown) >= _TABLE_SIZES and spare:
+            if len(shown) >= most and spare:
                 shown.remove(min(spare, key=lambda s: abs(sizes.index(s) - sizes.index(size))))
             shown.append(size)
         return [s for s in sizes if s in shown]
 
-    def _pairs(self, cells: "Sequence[Cell | None]", scales: Sequence[float]) -> list[str]:
-        """Medians and intervals of a column; words where nothing was measured, never 0 and never blank."""
+    def _values_of(
+        self,
+        table: "Table",
+        fabric: str,
+        cells: "Sequence[Cell | None]",
+        scales: Sequence[float],
+        *,
+        ratios: bool = True,
+    ) -> list[str]:
+        """
+        Medians and intervals of a column; words where nothing was measured, never 0 and never blank.
+
+        With more than three fabrics the interval and the ratio stand under the median: there is no room beside it.
+        """
         texts = [value_texts(x, scale) if x else ("", "") for x, scale in zip(cells, scales, strict=True)]
+        compared = [table.cell(fabric, x.size_bytes) if x else None for x in cells]
         out = []
-        for x, value, (_, interval) in zip(cells, aligned([v for v, _ in texts]), texts, strict=True):
-            if x is None:
-                out.append(cell_html("") + cell_html(self._("not measured"), "interval missing"))
-            else:
-                out.append(f'<td class="num">{value}</td>' + cell_html(interval or self.w.count(x.n), "interval"))
+        for x, y, value, (_, interval) in zip(cells, compared, aligned([v for v, _ in texts]), texts, strict=True):
+            told = escape(interval or self.w.count(x.n)) if x else escape(self._("not measured"))
+            if not _is_stacked(table):
+                missing = "" if x else " missing"
+                out.append(f'<td class="num">{value}</td><td class="interval{missing}">{told}</td>')
+                continue
+            ratio = ""
+            if ratios and y and y.ratio is not None:
+                kind = "" if y.verdict in (FASTER, SLOWER) else " none"
+                ratio = f'<span class="under ratio{kind}">{shown_ratio(y)[0]}</span>'
+            out.append(f'<td class="num">{value}<span class="interval under">{told}</span>{ratio}</td>')
         return out
 
     def _ratios(self, cells: "Sequence[Cell | None]") -> list[str]:
@@ -489,10 +520,12 @@ class FabricComparison(Paper):
         body = chart + self._bandwidth_table(table) + self._above(table) + self._columns(*columns)
         body += f'<h4 class="limits">{escape(self._("What limits it"))}</h4>' + _bullets(limits)
         title = w.throughput_title(table)
-        below = self._column_pt([text for _, text in columns], 34, 11.5) + 24
+        below = self._column_pt([text for _, text in columns], 31, 11.5) + 24
         below += sum(3 + 10.5 * lines(t, 118) for t in limits)
         below += sum(12 + 13 * lines(t, 110) for t in w.above_limit(table))
-        height = self._chart_height(390, title, sub, 1 + len(self._rows(table, self._carrying(table))), below)
+        height = self._chart_height(
+            390, title, sub, 1 + self._lines(table, self._rows(table, self._carrying(table))), below
+        )
         chart_of = figures.bandwidth_chart
         figure = [chart_of(self.c, table, height=height, lang=self.lang, lifted=self._lifted(table))] if several else []
         return Block(self._section(self._("Throughput"), title, sub, body), figure, alts=[title] * len(figure))
@@ -517,8 +550,9 @@ class FabricComparison(Paper):
         for fabric in table.fabrics:
             cells = [table.cell(fabric, s) for s in sizes]
             shown = [x and (x.busbw if collective else x) for x in cells]
-            columns.append(self._pairs(shown, [1.0] * len(sizes)))
-        columns += [] if collective else [self._ratios([table.cell(f, s) for s in sizes]) for f in table.others]
+            columns.append(self._values_of(table, fabric, shown, [1.0] * len(sizes), ratios=not collective))
+        if not (collective or _is_stacked(table)):
+            columns += [self._ratios([table.cell(f, s) for s in sizes]) for f in table.others]
         rows = [
             f"<tr>{self._size_cells(size)}{''.join(cells)}</tr>" for size, *cells in zip(sizes, *columns, strict=True)
         ]
@@ -530,15 +564,17 @@ class FabricComparison(Paper):
         last = [table.of(f)[-1] for f in table.fabrics]
         if not any(x.limit_gbyte_s for x in last):
             return []
-        cells = ""
+        cells, stacked = "", _is_stacked(table)
         for x in last:
             formula = self.w.formula(x.limit_formula or "")
-            if x.limit_gbyte_s:
-                cells += cell_html(number_text(x.limit_gbyte_s * (1.0 if collective else 8.0), 4))
-                cells += cell_html(formula if len(formula) < 34 else "", "interval")
+            value = number_text(x.limit_gbyte_s * (1.0 if collective else 8.0), 4) if x.limit_gbyte_s else ""
+            if stacked:
+                cells += cell_html(value or self._("not known"))
+            elif value:
+                cells += cell_html(value) + cell_html(formula if len(formula) < 34 else "", "interval")
             else:
                 cells += cell_html("") + cell_html(self._("not known"), "interval missing")
-        blank = "" if collective else "<td></td>" * len(table.others)
+        blank = "" if collective or stacked else "<td></td>" * len(table.others)
         head = f'<td class="text" colspan="2">{escape(self._("limit"))}</td>'
         return [f'<tr class="limit">{head}{cells}{blank}</tr>']
 
@@ -568,7 +604,7 @@ class FabricComparison(Paper):
         rows = self._ratio_rows(head)
         html += self._ratio_section(head, len(charts))
         silent, few = self._("no difference shown"), self._("too few runs")
-        brief = {f: self.w.brief.label(f) for f in self.c.fabrics["fabric"]}
+        brief = {f: self.w.brief.label(f).replace("\u00a0", " ") for f in self.c.fabrics["fabric"]}
         charts.append(figures.ratio_chart(self.c, rows, no_difference=silent, too_few=few, lang=self.lang, names=brief))
         return Block(html, charts, alts=[*alts, self.w.ratio_title(head)])
 
@@ -919,6 +955,11 @@ def _decided_title(w: Words, tables: "Sequence[Table]") -> str:
     cells = [x for t in tables for x in t.cells if x.ratio is not None]
     decided = sum(x.verdict in (FASTER, SLOWER) for x in cells)
     return w._("Of {n} further comparisons, {decided} show a difference").format(n=len(cells), decided=decided)
+
+
+def _is_stacked(table: "Table") -> bool:
+    """Whether a table has too many columns for intervals beside the medians."""
+    return len(table.fabrics) > 3
 
 
 def _has_limit(table: "Table") -> bool:
