@@ -618,12 +618,12 @@ class Words(Phrasing):
         if small:
             head = self._("If your job moves small messages, up to {size}")
             out.append(
-                (head.format(size=self.size(small.common_sizes[-1])), self._stop(self.sentence(self.title(small))))
+                (head.format(size=self.size(small.common_sizes[-1])), self._stop(self.sentence(self._title(small))))
             )
         if large:
             head = self._("If it moves large messages, from {size}")
             out.append(
-                (head.format(size=self.size(large.common_sizes[0])), self._stop(self.sentence(self.title(large))))
+                (head.format(size=self.size(large.common_sizes[0])), self._stop(self.sentence(self._title(large))))
             )
         silent = self._(
             "Other ranks, other operations, a network under other load: these runs speak only for the conditions above."
@@ -1077,7 +1077,7 @@ def _by_fabric(cells: "Iterable[Cell]") -> "dict[str, list[Cell]]":
 _IN_NETWORK = re.compile("NVLS|SHARP|COLLNET", re.IGNORECASE)
 _HAN = re.compile("[\u4e00-\u9fff]")
 _SIGN = re.compile(r"[\u4e00-\u9fff]|[\w.]+?(?=[\u4e00-\u9fff]|[^\w.]|$)")
-_TITLE_COLUMNS = 112  # what two lines of a title hold
+_TITLE_COLUMNS = 122  # what two lines of a title hold
 _SMALL, _LARGE = 64 << 10, 64 << 20
 
 
