@@ -242,7 +242,9 @@ def lab(arguments: tuple[str, ...], db: str | None) -> None:
 @click.option(
     "-p", "parameters", multiple=True, metavar="KEY=VALUE", help="A parameter of the notebook; may be repeated."
 )
-@click.option("--to", "formats", default="html,pdf", show_default=True, help="html, pdf, or both.")
+@click.option(
+    "--to", "formats", default="html,pdf", show_default=True, help="html, pdf, png (the first screen), with commas."
+)
 @click.option("--lang", default="en", show_default=True, help="Language of the report: en, zh.")
 @click.option(
     "--out", type=click.Path(file_okay=False), default="reports", show_default=True, help="Folder of the files."

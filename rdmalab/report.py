@@ -23,7 +23,8 @@ from rdmalab.store import Store
 if TYPE_CHECKING:
     from rdmalab.pdf import Printer
 
-FORMATS = ("html", "pdf")
+FORMATS = ("html", "pdf")  # what is made unless asked otherwise
+ALL_FORMATS = (*FORMATS, "png")
 
 
 @dataclass(frozen=True)
@@ -118,7 +119,7 @@ def make_report(
     printer: "Printer | None" = None,
 ) -> Delivered:
     """
-    Runs a report and delivers ``NAME.html``, ``NAME.pdf`` and ``report.json`` into *out*.
+    Runs a report and delivers ``NAME.html``, ``NAME.pdf``, ``screen.png`` (1280 x 800) and ``report.json`` into *out*.
 
     Raises:
         UsageError: The report, a parameter or a format is unknown, or a parameter names what the store does not have.
@@ -128,13 +129,13 @@ def make_report(
     """
     notebook = find_notebook(name)
     for word in formats:
-        if word not in FORMATS:
-            raise UsageError(f"--to knows {', '.join(FORMATS)}, not '{word}'")
+        if word not in ALL_FORMATS:
+            raise UsageError(f"--to knows {', '.join(ALL_FORMATS)}, not '{word}'")
     values = {"lang": lang} | parse_parameters(notebook, parameters)
     lang = str(values["lang"])
     translator(lang)
     if not formats:
-        raise UsageError(f"--to wants {' or '.join(FORMATS)}")
+        raise UsageError(f"--to wants {', '.join(ALL_FORMATS[:-1])} or {ALL_FORMATS[-1]}")
     if not store.path.exists():
         raise StoreError(f"{store.path}: no store here; make one with 'rdmalab ingest PATH...'")
     executed = run_notebook(notebook, values, store, out)
@@ -230,6 +231,12 @@ def _deliver(
                 made.append(f"{stem}.pdf")
             except MissingProgram as error:
                 missing = error
+        if "png" in formats and not missing:
+            try:
+                _shoot(html, Path(folder) / "screen.png", printer)
+                made.append("screen.png")
+            except MissingProgram as error:
+                missing = error
         if "html" in formats or missing:
             (Path(folder) / f"{stem}.html").write_text(html, encoding="utf-8")
             made.insert(0, f"{stem}.html")
@@ -246,3 +253,14 @@ def _print(html: str, path: Path, title: str, lang: str, printer: "Printer | Non
     from rdmalab import pdf
 
     (printer.print_pdf if printer else pdf.print_pdf)(html, path, title=title, lang=lang)
+
+
+def _shoot(html: str, path: Path, printer: "Printer | None") -> None:
+    """The first screen of the HTML as a picture."""
+    from rdmalab import pdf
+
+    if printer:
+        printer.screenshot(html, path)
+        return
+    with pdf.Printer() as own:
+        own.screenshot(html, path)

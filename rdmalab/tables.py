@@ -5,6 +5,7 @@ is a 1; never so few that a bound prints equal to the median, or as 1 where the 
 """
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from html import escape
 from typing import TYPE_CHECKING
@@ -112,6 +113,24 @@ def duration_text(value_us: float) -> str:
 def cell_html(text: str, kind: str = "num") -> str:
     """A table cell; *text* is escaped."""
     return f'<td class="{kind}">{escape(text)}</td>'
+
+
+def aligned(texts: Sequence[str]) -> list[str]:
+    """
+    The HTML of the numbers of one column, padded with invisible digits so that their decimal points align.
+
+    What is no plain number ("not measured", "1/104") pads nothing and is not padded.
+    """
+    places = [len(t.partition(".")[2]) if _PLAIN.fullmatch(t) else None for t in texts]
+    most = max((p for p in places if p is not None), default=0)
+    out = []
+    for text, place in zip(texts, places, strict=True):
+        missing = "" if place is None or place == most else "0" * (most - place) if place else "." + "0" * most
+        out.append(escape(text) + (f'<span class="pad">{missing}</span>' if missing else ""))
+    return out
+
+
+_PLAIN = re.compile(rf"[\d{THIN}]+(?:\.\d+)?")
 
 
 def table_html(head: Sequence[str], rows: Iterable[str], *, over: str = "", foot: str = "", kind: str = "data") -> str:
