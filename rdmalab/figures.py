@@ -951,9 +951,9 @@ def pair_matrix(pairs: "Pairs", *, of_best: str, cell: int = 24, left: int = 120
         tickfont={"size": 10}, showline=False,
     )  # fmt: skip
     for a, row, texts in zip(hosts, share, text, strict=True):
-        for b, value, words in zip(hosts, row, texts, strict=True):
+        for b, part, words in zip(hosts, row, texts, strict=True):
             if shown:
-                _pair_cell(figure, a, b, words, value)
+                _pair_cell(figure, a, b, words, part)
     for (host, role), (value, colour) in medians.items():
         if host not in named or (role == "receiver" and not shown):
             continue
