@@ -83,3 +83,6 @@ def _parts(_: Translate) -> Iterator[tuple[str, str]]:
     yield r", MTU not known", _(", MTU not known")
     yield r", headers not known", _(", headers not known")
     yield r"; ", _("; ")
+    # what a limit rests on: rdmalab.limits
+    yield r"the least traffic that the operation needs", _("the least traffic that the operation needs")
+    yield r"the link rate itself", _("the link rate itself")

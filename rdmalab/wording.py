@@ -921,19 +921,23 @@ class Words(Phrasing):
         """A formula with the signs of mathematics."""
         return self.stated(text).replace(" x ", " × ").replace(" - ", " \u2212 ")
 
-    def limit_sources(self, table: "Table") -> dict[str, list[str]]:
-        """Source → the fabrics whose limit rests on it, as far as the store names it."""
-        known = {}
-        if "limit_source" in self.c.runs.columns:
-            known = dict(zip(self.c.runs["run_id"], self.c.runs["limit_source"], strict=True))
-        out: dict[str, list[str]] = defaultdict(list)
+    def limit_sources(self, table: "Table") -> str:
+        """What the limits rest on: what they share, then what is one fabric's; empty where no limit is known."""
+        by_part: dict[str, list[str]] = defaultdict(list)
         for fabric in table.fabrics:
-            for x in table.of(fabric):
-                told = {getattr(x, "limit_source", None)} if known == {} else {known.get(r) for r in x.run_ids}
-                for source in sorted(t for t in told if t):
-                    if fabric not in out[source]:
-                        out[source].append(fabric)
-        return dict(out)
+            told = {x.limit_source for x in table.of(fabric) if x.limit_source}
+            for part in dict.fromkeys(p for source in sorted(told) for p in source.split("; ")):
+                by_part[part].append(fabric)
+        known = {f for fabrics in by_part.values() for f in fabrics}
+        parts = [self.stated(p) for p, fabrics in by_part.items() if len(fabrics) == len(known)]
+        parts += [
+            self._("for {fabrics} {source}").format(
+                fabrics=self.join(map(self.label, fabrics)), source=self.stated(part)
+            )
+            for part, fabrics in by_part.items()
+            if len(fabrics) < len(known)
+        ]
+        return self._("Sources: {parts}").format(parts=self.series(parts)) if parts else ""
 
     def explained(self, table: "Table", fabric: str) -> str:
         """What the logs of a fabric state that lifts its limit: a switch or NVLink hardware that adds numbers up."""

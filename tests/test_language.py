@@ -263,7 +263,7 @@ def texts(page: FabricComparison) -> Iterator[str]:
         html = re.sub(r'<td class="mono">[^<]*</td>', "", block.html)  # paths and hashes
         for text in (Reader(html).text, drawn, hovered, "\n".join(block.alts)):
             for line in text.replace("\u00a0", " ").splitlines():
-                yield cut.sub(" ", re.sub("的出处：.*", "的出处", line))  # a citation stays as its source has it
+                yield cut.sub(" ", re.sub("出处：.*", "出处", line))  # a citation stays as its source has it
     for key in ("report", "status", "title"):
         yield cut.sub(" ", (page.header()[key] or "").replace("\u00a0", " "))
 

@@ -533,12 +533,8 @@ class FabricComparison(Paper):
 
     def _limits_of(self, table: "Table") -> list[str]:
         """The limit of every fabric with its formula, and what the formulas rest on."""
-        sources = self.w.limit_sources(table).items()
-        return [
-            *self.w.limits(table),
-            *(self._("Source for {fabrics}: {source}").format(
-                fabrics=self.w.join(map(self.w.label, f)), source=self.w.stated(s)) for s, f in sources),
-        ]  # fmt: skip
+        sources = self.w.limit_sources(table)
+        return [*self.w.limits(table), *([sources] if sources else [])]
 
     def _bandwidth_table(self, table: "Table") -> str:
         collective = table.subject.kind == "collective"
@@ -631,11 +627,11 @@ class FabricComparison(Paper):
         )
         body = self._keys(head.others) + f'<div data-figure="{figure}"></div>' + self._columns(
             (self._("How to read it"), self.w.text([how, *self.w.pairing(head)])),
-            (self._("What it shows"), self.w.text([
-                self.w.reading(head, head.common_sizes[-1]), *self.w.corrected(head),
-            ])),
+            (self._("What it shows"), self.w.reading(head, head.common_sizes[-1])),
             (self._("What it does not show"), silent),
         )  # fmt: skip
+        if together := self.w.corrected(head):
+            body += f'<p class="small">{escape(self.w.text(together))}</p>'
         sub = self._("Times as fast as {base}, logarithmic. Dot: Hodges-Lehmann ratio; bar: its 95 % interval.").format(
             base=base
         )
@@ -725,7 +721,8 @@ class FabricComparison(Paper):
             (self._("What it does not show"), w.unmeasured_pairs(pairs)),
         )  # fmt: skip
         scale = self._("% of the best pair; right: median of the host, GB/s")
-        figure = figures.pair_matrix(pairs, of_best=scale, lang=self.lang)
+        cell = max(24, min(44, 460 // len(pairs.hosts)))
+        figure = figures.pair_matrix(pairs, of_best=scale, cell=cell, lang=self.lang)
         title = w.pairs_title(pairs)
         return Block(self._section(self._("Node pairs"), title, w.pairs_line(pairs), body), [figure], alts=[title])
 
