@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from rdmalab.errors import UsageError, did_you_mean
 from rdmalab.quotes import lines_of, text_of
 from rdmalab.rules import RULES
 from rdmalab.rules._base import SEVERITIES, WRONG, Fabric, Facts, Hit, Line, Log, Noted, Read, Rule, Test
@@ -173,7 +172,7 @@ def audit(lab: "Lab", campaign: str | None = None) -> Audit:
     Raises:
         UsageError: There is no such campaign, or several and none was named.
     """
-    name = the_campaign(lab, campaign)
+    name = lab.the_campaign(campaign, runless=True)  # NCCL may write its lines into a log of their own
     facts = read_facts(lab, name)
     results = [(rule, rule.find(facts)) for rule in RULES]
     findings = [f for rule, hits in results for f in gather(rule, hits or ())]
@@ -190,25 +189,6 @@ def audit(lab: "Lab", campaign: str | None = None) -> Audit:
         snapshot=hashlib.sha256("\n".join(sorted(log.log_id for log in facts.logs)).encode()).hexdigest(),
         hashes={log.path: log.log_id for log in facts.logs},
     )
-
-
-def the_campaign(lab: "Lab", name: str | None) -> str:
-    """
-    *name*, checked; without a name the only campaign. Logs without a run count too: NCCL may write them on their own.
-
-    Raises:
-        UsageError: There is no such campaign, or several and none was named.
-    """
-    known = lab.sql(
-        "SELECT campaign FROM (SELECT campaign FROM raw.members UNION SELECT campaign FROM raw.places) ORDER BY ALL"
-    )["campaign"].to_list()
-    if name and name not in known:
-        raise UsageError(
-            f"no campaign '{name}' in this store; it has: {', '.join(known) or 'none'}.{did_you_mean(name, known)}"
-        )
-    if name or len(known) == 1:
-        return str(name or known[0])
-    return lab.the_campaign(None)
 
 
 def gather(rule: Rule, hits: Iterable[Hit]) -> list[Finding]:
@@ -325,15 +305,19 @@ def _quoted(lab: "Lab", lines: Iterable[Line]) -> dict[Line, Line]:
     by_log: dict[tuple[str, str], list[Line]] = {}
     for line in lines:
         by_log.setdefault((line.log_id, line.path), []).append(line)
+    if not by_log:
+        return {}
+    files = lab.sql(
+        """SELECT path, coalesce(any_value(p.file), path) AS file, any_value(l.sha256) AS sha256
+           FROM (SELECT unnest($ids) AS log_id, unnest($paths) AS path) w JOIN raw.logs l USING (log_id)
+           LEFT JOIN raw.paths p USING (log_id, path) GROUP BY log_id, path""",
+        ids=[log_id for log_id, _path in by_log],
+        paths=[path for _log_id, path in by_log],
+    )
+    known = {path: (file, sha256) for path, file, sha256 in files.iter_rows()}
     out: dict[Line, Line] = {}
-    for (log_id, path), wanted in by_log.items():
-        ((file, sha256),) = lab.sql(
-            """SELECT coalesce(min(p.file), $path), any_value(l.sha256) FROM raw.logs l
-               LEFT JOIN raw.paths p ON p.log_id = l.log_id AND p.path = $path WHERE l.log_id = $id""",
-            path=path,
-            id=log_id,
-        ).rows()
-        text = text_of(path, file, sha256)
+    for (_log_id, path), wanted in by_log.items():
+        text = text_of(path, *known[path])
         numbers = {n for line in wanted if line.line for n in _places(line)}
         literal = {} if isinstance(text, str) else lines_of(text, numbers)
         out |= {line: _literal(line, literal) for line in wanted}

@@ -76,18 +76,19 @@ class Lab:
         """The fabrics of the campaign files, with their facts and counts of runs."""
         return self.sql("SELECT * FROM fabrics WHERE coalesce(campaign = $c, true)", c=campaign)
 
-    def campaigns(self) -> list[str]:
-        """Names of all campaigns that hold a run."""
-        return self.sql("SELECT DISTINCT campaign FROM runs ORDER BY campaign")["campaign"].to_list()
+    def campaigns(self, *, runless: bool = False) -> list[str]:
+        """Names of all campaigns that hold a run; *runless*: also of those whose logs hold none, NCCL lines say."""
+        more = "UNION SELECT campaign FROM raw.places" if runless else ""
+        return self.sql(f"SELECT campaign FROM raw.members {more} GROUP BY ALL ORDER BY ALL")["campaign"].to_list()
 
-    def the_campaign(self, name: str | None = None) -> str:
+    def the_campaign(self, name: str | None = None, *, runless: bool = False) -> str:
         """
-        *name*, checked; without a name the only campaign there is.
+        *name*, checked; without a name the only campaign there is. *runless*: see :meth:`campaigns`.
 
         Raises:
             UsageError: There is no such campaign, or several and none was named.
         """
-        known = self.campaigns()
+        known = self.campaigns(runless=runless)
         if name in known:
             return str(name)
         if name:

@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -93,6 +93,16 @@ class Paper:
         closing = escape(self._("Closes with:"))
         return f'<div class="hatched"><b>{escape(what)}</b> {escape(why)} <em>{closing}</em> {escape(closes)}</div>'
 
+    def _facts(self, campaign: Mapping[str, Any], evidence: str, *, measured: str = "") -> list[tuple[str, str]]:
+        """What stands at the foot of a cover: for whom, on what, when and on how much evidence."""
+        return [
+            (self._("Prepared for"), self.customer or self._("not stated")),
+            (self._("Campaign"), campaign["title"] or campaign["campaign"]),
+            *([(self._("Measured"), measured)] if measured else []),
+            (self._("Evidence"), evidence),
+            (self._("Report"), self.report_id),
+        ]
+
     def header(self) -> dict[str, Any]:
         """What the margins of the pages print; a report adds its ``title``."""
         return {
@@ -127,6 +137,17 @@ _HYPHENATED = re.compile(r"[A-Za-z0-9_.]+(?:-[A-Za-z0-9_.]+){1,3}")
 def powers(html: str) -> str:
     """HTML with powers set high."""
     return re.sub(r"\b(10|2)\^(\d+)", r"\1<sup>\2</sup>", html)
+
+
+def explained(items: Iterable[tuple[str, str]]) -> str:
+    """(word, what it means) as a table."""
+    rows = "".join(f'<tr>{cell_html(k, "text")}<td class="text">{powers(escape(v))}</td></tr>' for k, v in items)
+    return f'<table class="words"><tbody>{rows}</tbody></table>'
+
+
+def bullets(texts: Iterable[str]) -> str:
+    """Texts as a list, in small type."""
+    return '<ul class="evidence">' + "".join(f"<li>{escape(t)}</li>" for t in texts) + "</ul>"
 
 
 def p(text: str) -> str:

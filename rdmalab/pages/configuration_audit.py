@@ -4,7 +4,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from rdmalab.display import Block
-from rdmalab.pages._paper import Paper, h3, p, shown_path
+from rdmalab.pages._paper import Paper, bullets, explained, h3, p, shown_path
 from rdmalab.rules._base import CHECK, NOTE, SEVERITIES, WRONG
 from rdmalab.tables import cell_html, table_html, th
 from rdmalab.wording import Phrasing
@@ -85,12 +85,7 @@ class ConfigurationAudit(Paper):
         ).format(
             tested=len(a.tested), all=len(a.tested) + len(a.untested), untested=len(a.untested), logs=self._logs(a.logs)
         )
-        facts = [
-            (self._("Prepared for"), a.campaign["customer"] or self._("not stated")),
-            (self._("Campaign"), a.campaign["title"] or a.campaign["campaign"]),
-            (self._("Evidence"), self._logs(a.logs)),
-            (self._("Report"), self.report_id),
-        ]
+        facts = self._facts(a.campaign, self._logs(a.logs))
         return Block(self._cover(self.verdict(), lead, facts, after=self._at_a_glance()))
 
     def _at_a_glance(self) -> str:
@@ -145,11 +140,10 @@ class ConfigurationAudit(Paper):
         where = [finding.rule.id, self._known(finding.rule.title), self._logs(len(finding.logs))]
         lines = "\n".join(f"{self._place(line)}\n    {line.text}" for line in finding.lines)
         words = ((self._("Remedy"), self._known(finding.rule.remedy)), (self._("Source"), finding.rule.source))
-        rows = "".join(f"<tr>{cell_html(k, 'text')}{cell_html(v, 'text')}</tr>" for k, v in words)
         return (
             f'<div class="finding">{self._bar(finding)}'
             f'<p class="small">{escape(self.phrasing.listed(filter(None, where)))}</p>'
-            f'<pre class="log">{escape(lines)}</pre><table class="words"><tbody>{rows}</tbody></table></div>'
+            f'<pre class="log">{escape(lines)}</pre>{explained(words)}</div>'
         )
 
     def untested(self) -> Block:
@@ -205,8 +199,7 @@ class ConfigurationAudit(Paper):
                 self._("{logs} more; 'rdmalab audit --format json' lists them all.").format(logs=self._logs(more))
             )
         body += h3(self._("Rules that were tested"))
-        items = "".join(f"<li>{escape(self._tested(rule))}</li>" for rule in self.audit.tested)
-        body += f'<ul class="evidence">{items}</ul>' if items else p(self._("None."))
+        body += bullets(map(self._tested, self.audit.tested)) if self.audit.tested else p(self._("None."))
         title = self._("{logs} were searched").format(logs=self._logs(self.audit.logs))
         sub = self._("Data snapshot {id}. The lines themselves stand with their finding.").format(id=self.snapshot[:12])
         return Block(self._section(self._("Evidence"), title, sub, body))
@@ -234,16 +227,14 @@ class ConfigurationAudit(Paper):
             (self._("Lines"), self._("Every line was read again from its log when this report was made. Of a log that "
                 "is gone or has changed, what the store keeps of the line is shown.")),
         ]  # fmt: skip
-        rows = "".join(f"<tr>{cell_html(k, 'text')}{cell_html(v, 'text')}</tr>" for k, v in items)
         sources = dict.fromkeys(rule.source for rule in (*self.audit.tested, *self.audit.untested))
-        body = f'<table class="words"><tbody>{rows}</tbody></table>' + h3(self._("Sources"))
-        body += '<ul class="evidence">' + "".join(f"<li>{escape(source)}</li>" for source in sources) + "</ul>"
+        body = explained(items) + h3(self._("Sources")) + bullets(sources)
         title, sub = self._("How findings come about"), self._("Fixed rules; no finding is written by hand.")
         return Block(self._section(self._("Method"), title, sub, body))
 
     def header(self) -> dict[str, Any]:
         """What the margins of the pages print."""
-        return super().header() | {"title": " ".join(self.verdict())}
+        return super().header() | {"title": self.phrasing.text(self.verdict())}
 
     def figures_for_machines(self) -> dict[str, Any]:
         """Verdict and findings, for report.json."""

@@ -1,7 +1,7 @@
 """The fabric comparison: cover, summary, latency, throughput, utilization and ratio, pairs, use, evidence, method."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +9,7 @@ from rdmalab import figures
 from rdmalab.compare import FASTER, MIN_RUNS, NO_DIFFERENCE, SLOWER
 from rdmalab.display import Block
 from rdmalab.errors import UsageError
-from rdmalab.pages._paper import Paper, h3, kept, lines, p, powers, shown_path
+from rdmalab.pages._paper import Paper, bullets, explained, h3, kept, lines, p, powers, shown_path
 from rdmalab.tables import aligned, cell_html, number_text, shown_ratio, table_html, th, time_unit, value_texts
 from rdmalab.wording import Words
 
@@ -85,13 +85,8 @@ class FabricComparison(Paper):
         """The verdict, the curve of this very report, and who, when, on what evidence."""
         c, w, table = self.c, self.w, self.c.headline
         used = len(c.used_runs)
-        facts = [
-            (self._("Prepared for"), c.campaign["customer"] or self._("not stated")),
-            (self._("Campaign"), c.campaign["title"] or c.campaign["campaign"]),
-            *([(self._("Measured"), w.days)] if w.days else []),
-            (self._("Evidence"), self._("{used} of {all} runs used").format(used=used, all=len(c.runs))),
-            (self._("Report"), self.report_id),
-        ]
+        evidence = self._("{used} of {all} runs used").format(used=used, all=len(c.runs))
+        facts = self._facts(c.campaign, evidence, measured=w.days)
         html = self._cover(w.verdict, w.lead(), facts, after=self._fallen(), caption=self._cover_caption(table))
         return Block(
             html,
@@ -519,7 +514,7 @@ class FabricComparison(Paper):
             (self._("Note"), w.left_out(table)),
         )
         body = chart + self._bandwidth_table(table) + self._above(table) + self._columns(*columns)
-        body += f'<h4 class="limits">{escape(self._("What limits it"))}</h4>' + _bullets(limits)
+        body += f'<h4 class="limits">{escape(self._("What limits it"))}</h4>' + bullets(limits)
         title = w.throughput_title(table)
         below = self._column_pt([text for _, text in columns], 31, 11.5) + 24
         below += sum(3 + 10.5 * lines(t, 118) for t in limits)
@@ -921,8 +916,7 @@ class FabricComparison(Paper):
                 "number of ranks, or show another fabric than the campaign file says. Messages of 0 bytes move "
                 "nothing. Both ends of one point-to-point test count once.")),
         ]  # fmt: skip
-        rows = "".join(f'<tr>{cell_html(k, "text")}<td class="text">{powers(escape(v))}</td></tr>' for k, v in items)
-        body = f'<table class="words"><tbody>{rows}</tbody></table>' + self._limit_list()
+        body = explained(items) + self._limit_list()
         return Block(
             self._section(
                 self._("Method"),
@@ -935,7 +929,7 @@ class FabricComparison(Paper):
 
     def _limit_list(self) -> str:
         seen = dict.fromkeys(t for x in self.c.tables if x.subject.kind != "latency" for t in self._limits_of(x))
-        return h3(self._("Limits used")) + _bullets(seen) if seen else ""
+        return h3(self._("Limits used")) + bullets(seen) if seen else ""
 
     def header(self) -> dict[str, Any]:
         """What the margins of the pages print."""
@@ -971,10 +965,6 @@ def _scale(table: "Table", cells: "list[tuple[str, Cell]]", column: str) -> tupl
 
 def _plain(value: float | None) -> str | None:
     return None if value is None else f"{value:g}"
-
-
-def _bullets(texts: Iterable[str]) -> str:
-    return '<ul class="evidence">' + "".join(f"<li>{escape(t)}</li>" for t in texts) + "</ul>"
 
 
 def _decided_title(w: Words, tables: "Sequence[Table]") -> str:

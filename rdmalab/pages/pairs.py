@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rdmalab import figures
 from rdmalab.display import Block
-from rdmalab.pages._paper import Paper, h3, kept, p, shown_path
+from rdmalab.pages._paper import Paper, explained, h3, kept, p, shown_path
 from rdmalab.tables import NBSP, cell_html, fixed, number_text, table_html, th
 from rdmalab.units import size_text
 from rdmalab.wording import Phrasing
@@ -152,12 +152,7 @@ class PairsReport(Paper):
         ).format(
             hosts=len(first.hosts), lines=self.phrasing.text(self._measured(m) for m in self.s.main)
         )  # fmt: skip
-        facts = [
-            (self._("Prepared for"), self.customer or self._("not stated")),
-            (self._("Campaign"), self.s.campaign["title"] or self.s.campaign["campaign"]),
-            (self._("Evidence"), self.phrasing.count(self.s.runs)),
-            (self._("Report"), self.report_id),
-        ]
+        facts = self._facts(self.s.campaign, self.phrasing.count(self.s.runs))
         caption = self._condition(first)
         lead = self.phrasing.text([lead, *self._among_themselves(first)])
         html = self._cover(map(self.w.unbroken, self.verdict), lead, facts, caption=caption)
@@ -451,8 +446,7 @@ class PairsReport(Paper):
             (self._("Units"), self._("GB/s is 10^9 byte/s of bus bandwidth, Gb/s is 10^9 bit/s of payload; KiB, MiB, "
                 "GiB are powers of 1024.")),
         ]  # fmt: skip
-        rows = "".join(f"<tr>{cell_html(k, 'text')}{cell_html(v, 'text')}</tr>" for k, v in items)
-        body = f'<table class="words"><tbody>{rows}</tbody></table>'
+        body = explained(items)
         title, sub = self._("How hosts are ranked"), self._("Fixed rules; no number is typed by hand.")
         return Block(self._section(self._("Method"), title, sub, body))
 
