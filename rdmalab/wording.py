@@ -577,6 +577,8 @@ class Words(Phrasing):
         """The size at which each fabric is farthest ahead of the baseline, or behind it."""
         parts = []
         far = {f: self._farthest(table, f) for f in table.others}
+        if all(x.ratio_low is None for x in table.cells):
+            return self._("Too few runs for an interval of a ratio to {base}").format(base=self.label(table.baseline))
         if not any(far.values()):
             return self._("No interval of a ratio to {base} excludes 1").format(base=self.label(table.baseline))
         for fabric, x in self._outermost(far):

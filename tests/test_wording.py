@@ -521,3 +521,18 @@ def test_a_clause_per_verdict_has_its_words() -> None:
         "F2: 2.00 times as fast. F1 is 2.00 times as fast as F3. F4: no difference shown. "
         "F5: 5 runs against 7, not ranked. F6: not measured."
     )
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+@pytest.mark.parametrize(
+    ("runs", "en", "zh"),
+    [
+        (1, "Too few runs for an interval of a ratio to A", "测试次数不足，与A的比值没有区间"),
+        (7, "No interval of a ratio to A excludes 1", "与A的比值，没有区间不含1"),
+    ],
+)
+def test_a_ratio_without_an_interval_is_not_one_that_contains_1(runs: int, en: str, zh: str, lang: str) -> None:
+    """The title of the ratios says which of the two it is."""
+    same = {(f, s): around(10, runs) for f in "ab" for s in (8, 64)}
+    c = comparison((LATENCY, same))
+    assert Words(c, lang).ratio_title(c.headline) == {"en": en, "zh": zh}[lang]
