@@ -116,7 +116,9 @@ def curves(lab: "Lab", selection: Selection) -> "pl.DataFrame":
         _row(subject, str(fabric), str(run), part)
         for subject, points in series.subjects(series.points(lab, selection, names))
         if not subject.unknown
-        for (fabric, run), part in points.group_by("fabric", "run_id", maintain_order=True)
+        for (fabric, run), part in sorted(
+            points.group_by("fabric", "run_id", maintain_order=True), key=lambda group: names.index(group[0][0])
+        )
         if part["size_bytes"].drop_nulls().n_unique() >= MIN_SIZES
     ]
     texts = dict.fromkeys((*_SHOWN, "fabric", "run_id", "path"), pl.String)

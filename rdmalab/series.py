@@ -218,7 +218,7 @@ def points(lab: "Lab", selection: Selection, fabrics: list[str]) -> "pl.DataFram
              AND (kind <> 'collective' OR (coalesce(operation = $operation, $operation IS NULL)
                   AND coalesce(dtype = $dtype, $dtype IS NULL) AND coalesce(ranks = $ranks, $ranks IS NULL)
                   AND coalesce(placement = $placement, $placement IS NULL)))
-           GROUP BY ALL ORDER BY run_id, size_bytes""",
+           GROUP BY ALL ORDER BY run_id, size_bytes, placement DESC, dtype, redop, root""",
         campaign=lab.the_campaign(selection.campaign), fabrics=fabrics, low=_size(selection.size_min),
         high=_size(selection.size_max), operation=selection.operation, dtype=selection.dtype,
         ranks=selection.ranks, placement=selection.placement,

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from rdmalab.pages._paper import kept
 from rdmalab.tables import cell_html, number_text, table_html, th
 from rdmalab.units import size_text
 
@@ -28,7 +29,7 @@ def curve_table(found: "pl.DataFrame", labels: Mapping[str, str], w: "Phrasing")
         th(w._("half-bandwidth size")), th(w._("asymptote, GB/s")), th(w._("Source"), "text"),
     ]  # fmt: skip
     rows = [
-        f"<tr>{cell_html(_test(r, w), 'text')}{cell_html(labels[r['fabric']], 'text')}{cell_html(str(r['runs']))}"
+        f"<tr>{kept(_test(r, w))}{kept(labels[r['fabric']])}{cell_html(str(r['runs']))}"
         f"{''.join(cell_html(text) for text in _numbers(r, w))}{cell_html(_source(r, w), 'text')}</tr>"
         for r in found.iter_rows(named=True)
     ]
@@ -60,5 +61,5 @@ def _size(value: float) -> str:
 
 def _source(r: dict[str, Any], w: "Phrasing") -> str:
     if r["latency_floor_us"] is not None:
-        return w._("fitted: time = floor + size ÷ asymptote")
-    return w._("measured at the smallest and the largest size")
+        return w._("fitted")
+    return w._("measured")

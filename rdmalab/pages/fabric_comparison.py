@@ -10,10 +10,13 @@ from rdmalab.compare import FASTER, MIN_RUNS, NO_DIFFERENCE, SLOWER
 from rdmalab.display import Block
 from rdmalab.errors import UsageError
 from rdmalab.pages._paper import Paper, bullets, explained, h3, kept, lines, p, powers, shown_path
+from rdmalab.pages.curves import curve_table
 from rdmalab.tables import aligned, cell_html, number_text, shown_ratio, table_html, th, time_unit, value_texts
 from rdmalab.wording import Words
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from rdmalab.compare import Cell, Comparison, Table
 
 _TABLE_SIZES = 9  # rows of a table that stands beside a chart
@@ -666,6 +669,26 @@ class FabricComparison(Paper):
             "faster."
         )
         return Block(self._section(self._("All measurands"), title, sub, table_html(head, rows), self._kind()))
+
+    def sweeps(self, found: "pl.DataFrame") -> Block:
+        """
+        Floor, half-bandwidth size and asymptote of every sweep; empty where no run has five sizes.
+
+        Args:
+            found: Of :func:`rdmalab.curves.summary`.
+        """
+        if found.is_empty():
+            return Block("")
+        title = self._("{described} of {runs} sweeps follow a latency floor and an asymptote").format(
+            described=found["described"].sum(), runs=found["runs"].sum()
+        )
+        sub = self._(
+            "Medians over the runs with five sizes or more. Fitted: time = floor + size ÷ asymptote, which is an algbw "
+            "for collectives. Where that does not describe a curve, what was measured at its smallest and largest size "
+            "stands."
+        )
+        table = curve_table(found, self.c.labels, self.w)
+        return Block(self._section(self._("Sweeps"), title, sub, table, self._kind()))
 
     def _other_row(self, table: "Table", size: int | None, fabric: str, x: "Cell") -> str:
         value, interval = shown_ratio(x)
