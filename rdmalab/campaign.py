@@ -49,6 +49,8 @@ class Fabric:
     scale_up_gbyte_s: float | None = None
     in_network: bool | None = None
     nic: str | None = None
+    gpu: str | None = None  # as a driver prints it, where the logs do not
+    pcie: str | None = None  # the slot of a port: Gen4 x16
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -226,6 +228,8 @@ class _Reader(Reader):
             self.fail(
                 "mtu_bytes", f"the MTU of an RDMA port is one of {allowed}, not {values['mtu_bytes']}", table, index
             )
+        if not re.fullmatch(r"Gen[1-6] x(4|8|16)", values.get("pcie") or "Gen1 x4"):
+            self.fail("pcie", f"pcie is a generation and a width like 'Gen5 x16', not '{values['pcie']}'", table, index)
 
 
 _WILD = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]", PAIR: "(?P<pair>[^/]+)"}

@@ -68,6 +68,8 @@ def _parts(_: Translate) -> Iterator[tuple[str, str]]:
     yield r"B = (?P<rate>[\d.e+]+ GB/s) per GPU and direction", _("B = {rate} per GPU and direction")
     yield r"NVLink SHARP: ", _("NVLink SHARP: ")
     yield r"in-network reduction: ", _("in-network reduction: ")
+    yield r"(?P<used>\d+) of (?P<all>\d+) links x ", _("{used} of {all} links x ")
+    yield r"PCIe (?P<slot>Gen\d x\d+), ", _("PCIe {slot}, ")
     yield r"(?P<n>\d+) ports x ", _("{n} ports x ")
     yield r"2 directions x ", _("2 directions x ")
     yield r", the ports of the crossing rank", _(", the ports of the crossing rank")

@@ -89,7 +89,7 @@ class Reader:
             return tuple(value)
         if typing.get_origin(wanted) is dict:
             if not isinstance(value, dict):
-                self.fail(key, f"{key} wants a table: {key} = {{ name = \"value\" }}", table, index)
+                self.fail(key, f'{key} wants a table: {key} = {{ name = "value" }}', table, index)
             return value
         wanted = next((a for a in typing.get_args(wanted) if a is not NoneType), wanted)
         kind, words = _KINDS[wanted]
