@@ -37,6 +37,7 @@ ALLOWED = {
     "shards": {"rdmalab", "errors", "ingest", "sources", "store"},
     "series": {"errors", "units", "lab"},
     "compare": {"errors", "pairs", "series", "stats", "telemetry", "lab"},
+    "acceptance": {"errors", "lab", "limits", "model", "stats", "toml_records", "units"},
     "lab": {"errors", "store", "audit", "compare", "series"},
     "quotes": {"sources"},
     "show": {"errors", "quotes", "lab"},
@@ -76,6 +77,7 @@ ALLOWED = {
     "report": {"rdmalab", "_fast_imports", "errors", "export", "language", "pdf", "store"},
     "cli": {
         "rdmalab",
+        "acceptance",
         "curves",
         "pairs",
         "series",

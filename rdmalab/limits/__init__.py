@@ -27,7 +27,7 @@ from rdmalab.limits._bounds import (
     scale_up,
 )  # fmt: skip
 from rdmalab.limits._judge import IMPLAUSIBLE, IMPOSSIBLE, OPEN, POSSIBLE, Bounds, Judged, bounds, judge
-from rdmalab.limits._latency import judge_latency, latency_model_us, traversal_us
+from rdmalab.limits._latency import ADAPTER_SOURCE, judge_latency, latency_model_us, traversal_us
 from rdmalab.limits._tables import (
     Accelerator,
     Fact,
@@ -41,9 +41,9 @@ from rdmalab.limits._tables import (
 )  # fmt: skip
 
 __all__ = [
-    "BUSBW_SOURCE", "IMPLAUSIBLE", "IMPOSSIBLE", "NVLS_SOURCE", "OPEN", "POSSIBLE", "RDMA_MTUS", "Accelerator",
-    "Bounds", "Fact", "Judged", "Limit", "Nic", "ScaleUp", "accelerator", "algorithm_limits", "bounds", "cluster_limit",
-    "collective_limit", "goodput_gbit_s", "implied_ranks", "judge", "judge_latency", "latency_model_us",
-    "link_rate_gbit_s", "minimum_wire_gbyte_s", "nic", "pcie_expected_gbyte_s", "point_to_point_limit", "ranks_agree",
-    "ranks_that_fit", "scale_up", "slot_rate", "table", "traversal_us",
+    "ADAPTER_SOURCE", "BUSBW_SOURCE", "IMPLAUSIBLE", "IMPOSSIBLE", "NVLS_SOURCE", "OPEN", "POSSIBLE", "RDMA_MTUS",
+    "Accelerator", "Bounds", "Fact", "Judged", "Limit", "Nic", "ScaleUp", "accelerator", "algorithm_limits", "bounds",
+    "cluster_limit", "collective_limit", "goodput_gbit_s", "implied_ranks", "judge", "judge_latency",
+    "latency_model_us", "link_rate_gbit_s", "minimum_wire_gbyte_s", "nic", "pcie_expected_gbyte_s",
+    "point_to_point_limit", "ranks_agree", "ranks_that_fit", "scale_up", "slot_rate", "table", "traversal_us",
 ]  # fmt: skip
