@@ -334,7 +334,7 @@ def check(spec: str, campaign: str | None, form: str, out: str | None, db: str |
     """Hold the limits of SPEC.toml against the runs of a campaign; exit 0 only where every limit passes."""
     from rdmalab import acceptance
 
-    found = acceptance.check(_open(db), acceptance.load(spec), campaign)
+    found = _open(db).check(spec, campaign)
     if form == "json":
         text = json.dumps(acceptance.to_dict(found), ensure_ascii=False)
     else:

@@ -13,6 +13,9 @@ from rdmalab import stats
 from rdmalab.acceptance import SpecError, Threshold, check, load, stated_bound, to_junit
 from rdmalab.cli import main
 from rdmalab.lab import Lab
+from rdmalab.language import translator
+from rdmalab.pages.acceptance import AcceptanceReport
+from rdmalab.phrases import translated
 from tests._comparisons import campaign, lab_of, latency, nccl, write_bw
 from tests.conftest import FALLBACK, ROCE, nccl_log
 
@@ -393,3 +396,89 @@ def test_no_limit_of_words_breaks_xml(db: str, tmp_path: Path) -> None:
         case = Xml.fromstring(to_junit(check(lab, load(file), "synthetic"))).find("testsuite/testcase")
     assert case is not None
     assert case.attrib["name"] == '<a> & ? "b"'
+
+
+# The report
+
+
+@pytest.fixture(scope="module")
+def pages(db: str) -> dict[str, AcceptanceReport]:
+    """The report of the example in both languages."""
+    with Lab(db) as lab:
+        found = lab.check(SPEC)
+        return {lang: AcceptanceReport(lab, found, lang) for lang in ("en", "zh")}
+
+
+def html_of(page: AcceptanceReport) -> str:
+    """All sections behind one another."""
+    names = ("cover", "limits", "margins", "proofs", "untested", "evidence", "method")
+    return "\n".join(getattr(page, name)().html for name in names)
+
+
+def test_the_report_says_what_the_check_says(pages: dict[str, AcceptanceReport]) -> None:
+    """Verdict, every outcome, the bound, what would test a gap, proofs and the worst of each fabric."""
+    page = pages["en"]
+    assert page.verdict() == [
+        "5 of 11 limits pass:",
+        "1 refused, 2 fail, 1 not decided, 1 not comparable, 1 not tested",
+    ]
+    text = html_of(page)
+    for said in (
+        "at least 25\u00a0GB/s", "22.9775 GB/s", "all_reduce_perf -b 16G -e 16G -f 2 -g 1",
+        "roce: 7 runs, socket: 1 run", "154 rows of 7 runs agree", "64 runs stand behind the limits", "SYNTHETIC DATA",
+    ):  # fmt: skip
+        assert said in text, said
+    assert page.header()["title"].startswith("5 of 11 limits pass: 1 refused")
+    assert page.figures_for_machines()["passed"] == 5
+
+
+def test_both_languages_show_the_same_numbers(pages: dict[str, AcceptanceReport]) -> None:
+    """Values, intervals and counts of runs are the same; the Chinese report has its own words."""
+    cells = re.compile(r'<td class="(?:num|interval)">([^<]*)<')
+    shown = [[re.sub(r"[^\d.,]", "", t) for t in cells.findall(p.limits().html)] for p in pages.values()]
+    assert shown[0] == shown[1]
+    assert len(shown[0]) > 20
+    zh = html_of(pages["zh"])
+    for word in ("5/11项限值通过", "驳回", "未测试", "无法对比", "已证明的传输"):
+        assert word in zh
+    for word in ("at least", "asked", "median of", "not proved", "physical", "holds the limit", " runs"):
+        assert word not in re.sub(r"<b>[^<]*</b>|<li>.*?</li>", "", zh), word
+
+
+REASONS = [
+    "median of 7 runs, interval [10.14, 11.92] GB/s", "median of 7 runs, interval [1e-05, 11.92] % holds the limit",
+    "5 runs: no interval, 6 runs give one", "1 run, 6 are asked", "6 runs: p90 wants 100", "7 of 7 runs keep it",
+    "min of 1 run", "worst of 28 pairs: a - b, median of 1 run", "worst of 8 nodes: a, median of 7 runs",
+    "28 pairs from 20.1 to 47.2 GB/s", "one pair of hosts: there is nothing between pairs",
+    "no run of a pair of hosts that its log names", "not proved: 1 run, roce: 2 runs",
+    "187.9 over 107.37 GB/s implies 8.001 ranks, declared are 16 (c7-0)", "91 rows of 7 runs agree",
+    "bus and algorithm bandwidth do not say the ranks", "no run of all_gather", "no run of a collective",
+    "no run of ib_write_bw; what is there cannot be quoted: truncated", "no run has ranks 8, nodes 2 together",
+    "measured from 8 B to 4 GiB, asked is 16 GiB", "the logs print no busbw_gbyte_s",
+    "ranks 8 is asked, measured is 16; nodes 1 is asked, measured is not stated",
+    "link_rate_gbit_s 200 is asked, that of the fabric is 100",
+    "a drop of algbw_gbyte_s is held against a golden value: state golden in the limit",
+    "at least 25 GB/s is above the physical bound of 22.9775 GB/s: R = 100 Gb/s x 4096 / (4096 + 82)",
+    "at most 0.4 us is below the physical bound of 0.5 us: one traversal of an adapter",
+    "at least 110 % is above the physical bound of 100 %: no run is above its limit",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("reason", REASONS)
+def test_reasons_are_told_in_chinese(reason: str) -> None:
+    """No English clause is left, and no number is lost."""
+    told = translated(reason, translator("zh"))
+    assert re.search(r"[\u4e00-\u9fff]", told)
+    assert not re.search(r"\b(?:is|of|the|runs?|asked|not|collective)\b", told), told
+    assert sorted(re.findall(r"\d+(?:\.\d+)?", told)) == sorted(re.findall(r"\d+(?:\.\d+)?", reason))
+
+
+def test_a_report_is_made_from_where_one_stands(db: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The spec is found from the folder of the command, though the notebook runs elsewhere."""
+    monkeypatch.chdir(EXAMPLES / "synthetic")
+    words = ["report", "acceptance", "-p", "spec=acceptance.toml", "--to", "html", "--db", db, "--out", str(tmp_path)]
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 0, done.output
+    assert done.output.startswith("5 of 11 limits pass:")
+    found = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
+    assert json.dumps(found).count('"sql"') > 10

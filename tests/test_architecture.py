@@ -38,7 +38,7 @@ ALLOWED = {
     "series": {"errors", "units", "lab"},
     "compare": {"errors", "pairs", "series", "stats", "telemetry", "lab"},
     "acceptance": {"errors", "lab", "limits", "model", "stats", "toml_records", "units"},
-    "lab": {"errors", "store", "audit", "compare", "series"},
+    "lab": {"errors", "store", "acceptance", "audit", "compare", "series"},
     "quotes": {"sources"},
     "show": {"errors", "quotes", "lab"},
     "counters": {"lab"},
@@ -56,6 +56,8 @@ ALLOWED = {
     "figures": {"language", "tables", "units", "compare", "pairs"},
     "wording": {"compare", "language", "pairs", "phrases", "tables", "units", "series"},
     "pages": {
+        "acceptance",
+        "lab",
         "pages",
         "audit",
         "compare",

@@ -8,6 +8,7 @@ decided. A limit that physics forbids is refused itself, so that nobody signs it
 from rdmalab.acceptance._bound import stated_bound
 from rdmalab.acceptance._check import check
 from rdmalab.acceptance._export import text_lines, to_dict, to_junit
+from rdmalab.acceptance._observed import head_of, logs_of, observed, snapshot_of
 from rdmalab.acceptance._result import (
     FAIL,
     NOT_COMPARABLE,
@@ -24,6 +25,6 @@ from rdmalab.acceptance._spec import METRICS, Spec, SpecError, Threshold, load, 
 
 __all__ = [
     "FAIL", "METRICS", "NOT_COMPARABLE", "NOT_DECIDED", "NOT_TESTED", "OUTCOMES", "PASS", "REFUSED", "Acceptance",
-    "Line", "Outcome", "Spec", "SpecError", "Threshold", "check", "load", "stated_bound", "text_lines", "to_dict",
-    "to_junit", "window_text",
+    "Line", "Outcome", "Spec", "SpecError", "Threshold", "check", "head_of", "load", "logs_of", "observed",
+    "snapshot_of", "stated_bound", "text_lines", "to_dict", "to_junit", "window_text",
 ]  # fmt: skip

@@ -67,7 +67,7 @@ def _judged(lab: "Lab", campaign: str, t: Threshold, fabrics: list[str]) -> Outc
     if t.metric == "drop_pct" and t.golden is None:
         why = f"a drop of {t.of} is held against a golden value: state golden in the limit"
         return Outcome(limit=t, lines=(Line(outcome=NOT_TESTED, because=why),), closes=_command(t))
-    lines = [line for fabric in t.fabrics or fabrics for line in _of_fabric(lab, campaign, t, fabric)]
+    lines = [line for fabric in t.fabrics or fabrics for line in lines_of(lab, campaign, t, fabric)]
     if not t.fabrics:  # then the fabrics that measured it count, and the others only where none did
         tested = [x for x in lines if x.outcome not in (NOT_TESTED, NOT_COMPARABLE)]
         lines = tested or [x for x in lines if x.outcome == NOT_COMPARABLE] or lines[:1]
@@ -89,7 +89,8 @@ def _refused(t: Threshold) -> Line | None:
     )  # fmt: skip
 
 
-def _of_fabric(lab: "Lab", campaign: str, t: Threshold, fabric: str) -> Iterator[Line]:
+def lines_of(lab: "Lab", campaign: str, t: Threshold, fabric: str) -> Iterator[Line]:
+    """The lines of a limit on one fabric; one without runs where it has none, which says why."""
     core = _where(campaign, fabric, t)
     asked = _asked(t)
     stated = [f"{k} IS NOT DISTINCT FROM {_literal(v)}" for k, v in asked.items()]

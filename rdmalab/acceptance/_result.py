@@ -1,5 +1,6 @@
 """What a check finds: lines of measured values, an outcome a limit, and the whole."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rdmalab.acceptance._spec import Spec, Threshold
@@ -45,8 +46,12 @@ class Outcome:
     @property
     def worst(self) -> Line:
         """The line that decides: of the worst outcome, and of these the nearest to failing."""
+        return self.worst_of(self.lines)
+
+    def worst_of(self, lines: Sequence[Line]) -> Line:
+        """The same of some of the lines."""
         sign = -1 if self.limit.at_most is not None else 1
-        return max(self.lines, key=lambda x: (OUTCOMES.index(x.outcome), -sign * (x.value or 0.0)))
+        return max(lines, key=lambda x: (OUTCOMES.index(x.outcome), -sign * (x.value or 0.0)))
 
     @property
     def outcome(self) -> str:

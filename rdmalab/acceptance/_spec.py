@@ -2,6 +2,7 @@
 
 import hashlib
 import math
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -142,7 +143,7 @@ def load(path: str | Path) -> Spec:
     Raises:
         SpecError: It cannot be read, or something in it is wrong; the message names the line.
     """
-    path = Path(path).absolute()
+    path = Path(os.environ.get("RDMALAB_FOLDER", ""), path).absolute()  # where a report was asked for
     raw, text, document = read_toml(path, SpecError)
     return _SpecReader(path, text).spec(document, hashlib.sha256(raw).hexdigest())
 
