@@ -23,6 +23,7 @@ ROOT = Path(__file__).parents[1]
 EXAMPLES = ROOT / "data" / "examples"
 SPEC = EXAMPLES / "synthetic" / "acceptance.toml"
 HEAD = '[spec]\nname = "s"\nsource = "a contract"\n'
+ROW = "  1073741824     268435456     float     sum      -1  6000.0  171.43  {}      0  6000.0  171.43  {}      0\n"
 ALL_REDUCE = 'metric = "busbw_gbyte_s"\noperation = "all_reduce"\n'
 
 
@@ -159,6 +160,20 @@ def test_the_worst_pair_and_node_are_named(db: str, tmp_path: Path) -> None:
     wide = 100 * (max(values.values()) - min(values.values())) / stats.median(values.values())
     assert spread.worst.value == pytest.approx(wide)
     assert (spread.outcome, pair.outcome) == ("fail", "pass")
+
+
+def test_a_run_inside_one_node_counts_for_the_worst_node(tmp_path: Path) -> None:
+    """Three nodes on their own: the slowest is named; they are no pairs."""
+    rates = {"node01": 300.0, "node02": 299.0, "node03": 200.0}
+    logs = {
+        f"nvlink/{h}.log": nccl_log(nodes=1, pid=4000 + i, rows=ROW.format(v, v)).replace("node01", h)
+        for i, (h, v) in enumerate(rates.items())
+    }
+    lab = lab_of(tmp_path, logs, campaign("nvlink"))
+    limit = f'{ALL_REDUCE}at_least = 250\nstatistic = "worst_node"'
+    told = "worst of 3 nodes: node03, median of 1 run"
+    assert outcome(lab, tmp_path, limit) == ("fail", told)
+    assert outcome(lab, tmp_path, limit.replace("worst_node", "worst_pair"))[0] == "not tested"
 
 
 @pytest.mark.parametrize(

@@ -342,7 +342,8 @@ def _worst(t: Threshold, rows: "pl.DataFrame", line: Line) -> Line:
     """The worst pair or node by the median of its runs, or how far pairs lie apart."""
     import polars as pl
 
-    two = rows.filter(pl.col("hosts").list.len() == 2)
+    alone = t.statistic == "worst_node"  # then a run inside one node says it too
+    two = rows.filter((pl.col("hosts").list.len() == 2) | (pl.lit(alone) & (pl.col("hosts").list.len() == 1)))
     if two.is_empty():
         return replace(line, outcome=NOT_TESTED, because="no run of a pair of hosts that its log names")
     pairs: dict[tuple[str, ...], list[float]] = {}
