@@ -9,26 +9,18 @@ import hashlib
 import math
 import os
 import re
-import tomllib
-import typing
 from collections.abc import Iterable
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
-from types import NoneType
-from typing import Any, NoReturn
+from typing import Any
 
 from rdmalab.errors import CampaignError, did_you_mean
 from rdmalab.model import COLLECTIVES, FAMILIES
+from rdmalab.toml_records import Reader, read_toml
 
 FILE_NAME = "rdmalab.toml"
 DEFAULT_CAMPAIGN = "default"  # the place of logs that stand beside no campaign file
-# What a key may hold, and its name in a complaint.
-_KINDS: dict[object, tuple[type | tuple[type, ...], str]] = {
-    str: (str, "a text"), bool: (bool, "true or false"),
-    int: (int, "a whole number"), float: ((int, float), "a number"),
-    datetime.date: (datetime.date, "a day like 2026-11-30, without quotes"),
-}  # fmt: skip
 # Keys whose words are listed, and the name of such a word.
 _WORDS = {
     "family": (FAMILIES, "family"), "measures": (("bandwidth", "latency"), "measures"),
@@ -57,6 +49,8 @@ class Fabric:
     scale_up_gbyte_s: float | None = None
     in_network: bool | None = None
     nic: str | None = None
+    gpu: str | None = None  # as a driver prints it, where the logs do not
+    pcie: str | None = None  # the slot of a port: Gen4 x16
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,30 +151,14 @@ def load(path: str | Path) -> Campaign:
         CampaignError: The file cannot be read, or something in it is wrong; the message names the line.
     """
     path = Path(path).absolute()
-    try:
-        raw = path.read_bytes()
-        text = raw.decode("utf-8-sig")
-        document = tomllib.loads(text)
-    except OSError as error:
-        raise CampaignError(f"{path}: {str(error.strerror).lower()}") from None
-    except UnicodeDecodeError as error:
-        line = error.object.count(b"\n", 0, error.start) + 1
-        raise CampaignError(f"{path}:{line}: not UTF-8 text") from None
-    except tomllib.TOMLDecodeError as error:
-        raise CampaignError(f"{path}:{_toml_line(str(error), text)}: not valid TOML: {error}") from None
+    raw, text, document = read_toml(path, CampaignError)
     return _Reader(path, text).campaign(document, hashlib.sha256(raw).hexdigest())
 
 
-def _toml_line(complaint: str, text: str) -> int:
-    found = re.search(r"at line (\d+)", complaint)
-    return int(found[1]) if found else text.count("\n") + 1  # else "at end of document"
+class _Reader(Reader):
+    """Turns the TOML document into a campaign."""
 
-
-class _Reader:
-    """Turns the TOML document into records; every complaint carries the line of the word it is about."""
-
-    def __init__(self, path: Path, text: str) -> None:
-        self.path, self.lines = path, text.split("\n")
+    error = CampaignError
 
     def campaign(self, document: dict[str, Any], sha256: str) -> Campaign:
         """The whole document."""
@@ -191,7 +169,8 @@ class _Reader:
         head = document.get("campaign", {})
         if not isinstance(head, dict) or "name" not in head:
             self.fail("campaign", "[campaign] needs a name")
-        head = self.record(Campaign, "campaign", 0, head, given={"path": self.path, "sha256": sha256})
+        given, nested = {"path": self.path, "sha256": sha256}, ("fabrics", "same", "facts")
+        head = self.record(Campaign, "campaign", 0, head, given=given, nested=nested)
         if len(days := head.get("dates", ())) > 2 or list(days) != sorted(days):
             self.fail("dates", "dates wants the first and the last day of the measurements", "campaign")
         if head.get("pairs") and head["pairs"].count(PAIR) != 1:
@@ -209,13 +188,6 @@ class _Reader:
             if name in names[:i]:
                 self.fail("name", f"two fabrics are named '{name}'", "fabric", i)
         return Campaign(**head, fabrics=parts["fabric"], same=parts["same"], facts=parts["facts"])
-
-    def array(self, document: dict[str, Any], key: str) -> list[dict[str, Any]]:
-        """The tables named *key*, none if there are none."""
-        tables = document.get(key, [])
-        if not isinstance(tables, list) or not all(isinstance(t, dict) for t in tables):
-            self.fail(key, f"write each {key} as a table of its own: [[{key}]]")
-        return list(tables)
 
     def build(self, kind: type, table: str, index: int, values: dict[str, Any]) -> Any:
         """One table as a record; words must be listed, numbers positive."""
@@ -256,61 +228,8 @@ class _Reader:
             self.fail(
                 "mtu_bytes", f"the MTU of an RDMA port is one of {allowed}, not {values['mtu_bytes']}", table, index
             )
-
-    def record(
-        self, kind: type, table: str, index: int, values: dict[str, Any], given: dict[str, Any]
-    ) -> dict[str, Any]:
-        """The values of one table with the types that the record wants; unknown and missing keys are refused."""
-        keys = {f.name: f for f in fields(kind) if f.name not in (*given, "fabrics", "same", "facts")}
-        out = dict(given)
-        for key, value in values.items():
-            if key not in keys:
-                self.fail(key, f"unknown key '{key}' in [{table}].{did_you_mean(key, list(keys))}", table, index)
-            out[key] = self.value(key, value, keys[key].type, table, index)
-        for key, f in keys.items():
-            if key not in out and f.default is MISSING:
-                self.fail(table, f"[{table}] needs '{key}'", table, index)
-        return out
-
-    def value(self, key: str, value: Any, wanted: Any, table: str, index: int) -> Any:
-        """*value*, if it is what the annotation *wanted* of the record says: ``float | None``, ``tuple[str, ...]``."""
-        if typing.get_origin(wanted) is tuple:
-            kind, _ = _KINDS[typing.get_args(wanted)[0]]
-            if not isinstance(value, list) or not all(type(v) is kind for v in value):
-                self.fail(
-                    key,
-                    f"{key} wants a list of {'texts' if kind is str else 'days like 2026-11-30, without quotes'}",
-                    table,
-                    index,
-                )
-            return tuple(value)
-        wanted = next((a for a in typing.get_args(wanted) if a is not NoneType), wanted)
-        kind, words = _KINDS[wanted]
-        if not isinstance(value, kind) or (isinstance(value, bool) and wanted is not bool):
-            self.fail(key, f"{key} wants {words}, not {value!r}", table, index)
-        if key == "name" and not value:
-            self.fail(key, f"{key} is empty", table, index)
-        return value
-
-    def fail(self, key: str, message: str, table: str | None = None, index: int = 0) -> NoReturn:
-        """Raises with the line of *key*."""
-        raise CampaignError(f"{self.path}:{self.line_of(key, table, index)}: {message}")
-
-    def line_of(self, key: str, table: str | None, index: int) -> int:
-        """The line of *key* inside the *index*-th table of that name, else of the table's head, else 1."""
-        seen, head, inside = -1, 1, table is None
-        for number, line in enumerate(self.lines, 1):
-            bare = line.strip()
-            if bare.startswith("["):
-                is_table = bare.strip("[] \t").split("#")[0].strip("[] ") == table
-                seen += is_table
-                inside = table is None or (is_table and seen == index)
-                head = number if inside else head
-                if table is None and bare.strip("[] ").split("]")[0] == key:
-                    return number
-            elif inside and re.match(rf'"?{re.escape(key)}"?\s*=', bare):
-                return number
-        return head
+        if not re.fullmatch(r"Gen[1-6] x(4|8|16)", values.get("pcie") or "Gen1 x4"):
+            self.fail("pcie", f"pcie is a generation and a width like 'Gen5 x16', not '{values['pcie']}'", table, index)
 
 
 _WILD = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]", PAIR: "(?P<pair>[^/]+)"}

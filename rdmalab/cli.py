@@ -325,6 +325,25 @@ def audit(campaign: str | None, form: str, db: str | None) -> None:
 
 
 @main.command()
+@click.argument("spec")
+@click.option("--campaign", metavar="NAME", help="Default: that of the spec, else the only one in the store.")
+@click.option("--format", "form", type=click.Choice(["text", "json", "junit"]), default="text", show_default=True)
+@click.option("--out", type=click.Path(dir_okay=False), help="Write to this file instead of the terminal.")
+@_db
+def check(spec: str, campaign: str | None, form: str, out: str | None, db: str | None) -> None:
+    """Hold the limits of SPEC.toml against the runs of a campaign; exit 0 only where every limit passes."""
+    from rdmalab import acceptance
+
+    found = _open(db).check(spec, campaign)
+    if form == "json":
+        text = json.dumps(acceptance.to_dict(found), ensure_ascii=False)
+    else:
+        text = acceptance.to_junit(found) if form == "junit" else "\n".join(acceptance.text_lines(found))
+    _print_text(text.rstrip("\n") + "\n", out)
+    sys.exit(not found.accepted)
+
+
+@main.command()
 def formats() -> None:
     """List the log formats that can be read, each with a line of it."""
     from rdmalab.formats import known
@@ -357,13 +376,18 @@ def _print_frame(frame: "pl.DataFrame", form: str, out: str | None) -> None:
     else:
         flat = frame.with_columns(pl.col(pl.List(pl.String)).list.join(", ")) if form == "csv" else frame
         content = (flat.write_csv() if form == "csv" else flat.write_json() + "\n").encode()
-    if out:
-        try:
-            Path(out).write_bytes(content)
-        except OSError as error:
-            raise UsageError(f"{out}: {(error.strerror or str(error)).lower()}") from None
-    else:
+    _print_text(content, out)
+
+
+def _print_text(content: str | bytes, out: str | None) -> None:
+    """Text or bytes into a file, or to the terminal."""
+    if not out:
         click.echo(content, nl=False)
+        return
+    try:
+        Path(out).write_bytes(content.encode() if isinstance(content, str) else content)
+    except OSError as error:
+        raise UsageError(f"{out}: {(error.strerror or str(error)).lower()}") from None
 
 
 def _read_all(paths: tuple[str, ...]) -> "Iterator[Log]":

@@ -123,7 +123,7 @@ class Refusal:
     subject are compared); ``unpaired`` (no pair of the campaign file is whole);
     ``zero`` (a value of 0 gives no ratio); ``no_value`` (the metric is not printed);
     ``operation``, ``test``, ``convention`` (the logs leave it open); ``clash`` (declared the same, but of different
-    conventions).
+    conventions). ``one_fabric`` says in ``differs`` what the others measured instead, where that is near.
     """
 
     subjects: tuple[Subject, ...]
@@ -131,6 +131,11 @@ class Refusal:
     missing: tuple[str, ...]
     reason: str
     sizes: tuple[int | None, ...] = ()
+    differs: tuple[series.Difference, ...] = ()  # in what the nearest measurand of *missing* is another one
+
+    def __str__(self) -> str:
+        """``one_fabric (ranks 16 against 8)``."""
+        return self.reason + (f" ({', '.join(map(str, self.differs))})" if self.differs else "")
 
 
 class Doubt(NamedTuple):
@@ -441,11 +446,39 @@ def _refusals(points: "pl.DataFrame", tables: list[Table], names: list[str], cla
     out = [
         Refusal(
             subjects=tuple(alone), fabrics=here, missing=tuple(n for n in names if n not in here), reason=reason,
+            differs=differs,
             sizes=tuple(sorted({s for sizes in alone.values() for s in sizes}, key=lambda s: -1 if s is None else s)),
         )
-        for (reason, here), alone in found.items()
+        for (reason, here), every in found.items()
+        for differs, alone in _by_difference(reason, here, every, points).items()
     ]  # fmt: skip
     return sorted([*out, *_without_baseline(tables, names[0])], key=lambda r: r.reason in ("sizes", "no_baseline"))
+
+
+def _by_difference(
+    reason: str, here: tuple[str, ...], alone: dict[Subject, set[int | None]], points: "pl.DataFrame"
+) -> dict[tuple[series.Difference, ...], dict[Subject, set[int | None]]]:
+    """The subjects of one refusal, put together by what the other fabrics measured instead."""
+    others = [
+        s for s, _ in series.subjects(points.filter(~points["fabric"].is_in(list(here))))
+    ] if reason == "one_fabric" else []  # fmt: skip
+    found: dict[tuple[series.Difference, ...], dict[Subject, set[int | None]]] = defaultdict(dict)
+    for subject, sizes in alone.items():
+        found[series.differing(subject, others)][subject] = sizes
+    return found
+
+
+def _nearly(points: "pl.DataFrame", names: list[str]) -> str:
+    """What keeps the nearest measurands of two fabrics apart, in words; empty where none is near."""
+    found: dict[tuple[str | None, frozenset[str]], str] = {}
+    alone = series.subjects(points)
+    for subject, rows in sorted(alone, key=lambda item: names.index(_in_order(item[1], names)[0])):
+        others = [s for s, _ in series.subjects(points.filter(~points["fabric"].is_in(rows["fabric"].to_list())))]
+        if unlike := series.differing(subject, others):
+            name = subject.operation if subject.kind == "collective" else subject.test
+            both = frozenset(f"{d.field} {v}" for d in unlike for v in (d.here, d.there))  # the same from both sides
+            found.setdefault((name, both), f"{name}: {', '.join(map(str, unlike))}")
+    return "; ".join(list(found.values())[:3])
 
 
 def _without_baseline(tables: list[Table], baseline: str) -> list[Refusal]:
@@ -518,6 +551,7 @@ def _why_nothing(
     for fabric, kind, operation, test in points.select("fabric", "kind", "operation", "test").unique().iter_rows():
         what[fabric].add(operation or test if kind == "collective" else test)
     has = "; ".join(f"{f}: {', '.join(sorted(t)) or 'nothing that can be quoted'}" for f, t in what.items())
+    has += f"; what differs: {near}" if (near := _nearly(points, names)) else ""
     return (
         f"campaign '{campaign}': no measurand is shared by two fabrics ({has}); run the same test on both, or declare "
         "tests that measure the same in [[same]] of rdmalab.toml"

@@ -29,6 +29,18 @@ LABEL_GAP_PX = 13
 _LABELLED = 4  # curves whose labels have room for two lines
 
 
+@dataclass(frozen=True, kw_only=True)
+class Margin:
+    """A value over its limit, above 1 on the good side; ``words`` stand beside it."""
+
+    label: str
+    value: float
+    low: float | None
+    high: float | None
+    outcome: str
+    words: str
+
+
 @dataclass(frozen=True)
 class Look:
     """How a family is drawn."""
@@ -1024,3 +1036,59 @@ def use_chart(c: "Comparison", kind: str, *, lang: str = "en") -> "go.Figure | N
     figure.update_yaxes(range=[0, 105], ticksuffix=_(" %"), gridcolor=GRID, zeroline=False)
     figure.update_xaxes(ticksuffix=" s", gridcolor=GRID, zeroline=False, showline=True, linecolor=INK2)
     return figure
+
+
+def margin_chart(rows: "Sequence[Margin]", *, limit: str, lang: str = "en") -> "go.Figure":
+    """
+    How far values are from their limits: right of the line is the good side, whatever the quantity.
+
+    Args:
+        rows: From top to bottom.
+        limit: The words over the line.
+    """
+    figure = _base(len(rows) * 26 + 62, l=196, r=118, t=26, b=34)
+    figure.update_layout(hovermode="closest")
+    values = [v for m in rows for v in (m.value, m.low, m.high) if v is not None]
+    pad = 0.05 * max(max(values) - min(values), 0.1)
+    ends = min([*values, 1.0]) - pad, max([*values, 1.0]) + pad
+    _ratio_ground(figure, len(rows))
+    for y, m in enumerate(rows):
+        _margin_mark(figure, y, m)
+    figure.add_annotation(
+        x=1, y=1, xref="x", yref="paper", yanchor="bottom", showarrow=False, yshift=4, xanchor="center",
+        text=f"<b>{_plain(limit)}</b>", font={"size": 10.5},
+    )  # fmt: skip
+    step = _step(100 * (ends[1] - ends[0]), 6) / 100
+    ticks = [k * step for k in range(math.ceil(ends[0] / step), math.floor(ends[1] / step) + 1)]
+    space = "" if lang == "zh" else "\u00a0"
+    figure.update_xaxes(
+        range=ends, tickmode="array", tickvals=ticks, ticktext=[f"{100 * t:.4g}{space}%" for t in ticks], tickangle=0,
+        gridcolor=GRID, zeroline=False, ticks="outside", ticklen=6, tickcolor=INK2, showline=False,
+    )  # fmt: skip
+    figure.update_yaxes(
+        range=[len(rows) - 0.5, -0.5], tickmode="array", tickvals=list(range(len(rows))),
+        ticktext=[_plain(m.label) for m in rows], showgrid=False, zeroline=False, ticks="", showline=False,
+    )  # fmt: skip
+    return figure
+
+
+def _margin_mark(figure: "go.Figure", y: int, m: Margin) -> None:
+    """A dot, its interval as a bar, and the words at the right."""
+    import plotly.graph_objects as go
+
+    colour = {"fail": REFUSED, "refused": REFUSED, "not decided": CHECK}.get(m.outcome, INK)
+    if m.low is not None and m.high is not None:
+        bar = {"symbol": "line-ns-open", "size": 6, "color": colour}
+        figure.add_trace(
+            go.Scatter(
+                x=[m.low, m.high], y=[y, y], mode="lines+markers", line={"color": colour, "width": 2.2}, marker=bar,
+                hoverinfo="skip",
+            )
+        )  # fmt: skip
+    dot = {"symbol": "circle" if m.outcome == "pass" else "circle-open", "size": 7, "color": colour}
+    words = f"{_plain(m.label)}: {_plain(m.words)}<extra></extra>"
+    figure.add_trace(go.Scatter(x=[m.value], y=[y], mode="markers", name=m.label, hovertemplate=words, marker=dot))
+    figure.add_annotation(
+        x=1, xref="paper", y=y, yref="y", xanchor="left", xshift=8, showarrow=False, text=_plain(m.words),
+        font={"size": 10.5, "color": colour},
+    )  # fmt: skip

@@ -9,6 +9,7 @@ from rdmalab.store import Store, query
 if TYPE_CHECKING:
     import polars as pl
 
+    from rdmalab.acceptance import Acceptance
     from rdmalab.audit import Audit
     from rdmalab.compare import Comparison
     from rdmalab.series import Selection
@@ -124,3 +125,14 @@ class Lab:
         from rdmalab.audit import audit
 
         return audit(self, campaign)
+
+    def check(self, spec: str | Path, campaign: str | None = None) -> "Acceptance":
+        """
+        Holds the limits of a spec against the runs of a campaign; see :mod:`rdmalab.acceptance`.
+
+        Raises:
+            UsageError: The spec cannot be used, or there is no such campaign or fabric.
+        """
+        from rdmalab.acceptance import check, load
+
+        return check(self, load(spec), campaign)

@@ -224,6 +224,7 @@ def _member(
         "declared": fabric.name if fabric else None, "refused_because": refused,
         **{f"declared_{k}": facts.get(k) for k in _FACTS},
         "limit_gbyte_s": limit.gbyte_s, "limit_formula": limit.formula, "limit_source": limit.source,
+        "limit_flag": limit.flag if limit.gbyte_s is not None else None,
         "limit_missing": limit.missing, "paired_as": campaign.pair_of(path) if campaign else None,
     }  # fmt: skip
 
@@ -267,11 +268,12 @@ def _limit(
         return limits.Limit(gbyte_s=None, formula="", missing="which ranks form a communicator")
     if kind != "collective":
         mtu = mtu_bytes or (fabric.mtu_bytes if fabric else None)
-        return limits.point_to_point_limit(family, rate, mtu, bidirectional=bidirectional)
+        slot = fabric.pcie if fabric else None
+        return limits.point_to_point_limit(family, rate, mtu, bidirectional=bidirectional, pcie=slot)
     stated = fabric or Fabric(name=family, family=family)
     return limits.cluster_limit(
-        operation, ranks=ranks, nodes=nodes, gpu_model=gpu_model, gpus_per_node=stated.gpus_per_node,
+        operation, ranks=ranks, nodes=nodes, gpu_model=gpu_model or stated.gpu, gpus_per_node=stated.gpus_per_node,
         gpus_per_domain=stated.gpus_per_domain, ports_per_node=stated.ports_per_node, link_rate_gbit_s=rate,
         mtu_bytes=stated.mtu_bytes, family=family, scale_up_gbyte_s=stated.scale_up_gbyte_s,
-        in_network=bool(stated.in_network),
+        in_network=bool(stated.in_network), pcie=stated.pcie,
     )  # fmt: skip

@@ -178,8 +178,8 @@ def run_notebook(notebook: Path, values: dict[str, Any], store: Store, out: Path
 def _environment(store: Store, folder: str) -> Iterator[None]:
     """What the kernel is told by its environment; its own files go into *folder*, not into the user's home."""
     told = {
-        "RDMALAB_DB": str(store.path.absolute()), "RDMALAB_REPORT": "1", "IPYTHONDIR": folder,
-        "JUPYTER_RUNTIME_DIR": folder, "PYDEVD_DISABLE_FILE_VALIDATION": "1",
+        "RDMALAB_DB": str(store.path.absolute()), "RDMALAB_REPORT": "1", "RDMALAB_FOLDER": str(Path.cwd()),
+        "IPYTHONDIR": folder, "JUPYTER_RUNTIME_DIR": folder, "PYDEVD_DISABLE_FILE_VALIDATION": "1",
     }  # fmt: skip
     before = {k: os.environ.get(k) for k in told}
     os.environ.update(told)

@@ -5,8 +5,9 @@ placement; or a point-to-point test in one configuration; or a group of tests th
 measure the same.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rdmalab.errors import UsageError, did_you_mean
 from rdmalab.units import parse_size
@@ -129,6 +130,44 @@ class Subject:
         if self.test == "ucx_perftest":  # a client that does not name its test
             return "test"
         return "convention" if self.kind == "latency" and not self.latency_convention else None
+
+
+class Difference(NamedTuple):
+    """A field that must agree and does not: ``ranks``, 16, 8."""
+
+    field: str
+    here: Any
+    there: Any
+
+    def __str__(self) -> str:
+        return f"{self.field} {self._word(self.here)} against {self._word(self.there)}"
+
+    @staticmethod
+    def _word(value: Any) -> str:
+        return "not stated" if value is None else str(value)
+
+
+_MOST_DIFFERENCES = 2  # tests that differ in more are unlike tests, and naming a field would explain nothing
+
+
+def differing(subject: Subject, others: "Iterable[Subject]") -> tuple[Difference, ...]:
+    """
+    What keeps a measurand from the nearest of *others*: the fields of the key in which the two differ.
+
+    Only the same operation or test is near, or a latency of the other convention. Empty where none is near.
+    """
+    found = []
+    for other in others:
+        convention = subject.kind == "latency" and other.latency_convention != subject.latency_convention
+        same = (subject.kind, subject.operation) == (other.kind, other.operation)
+        if other.unknown or not same or (subject.test != other.test and not convention):
+            continue
+        key = COLLECTIVE_KEY if subject.kind == "collective" else TEST_KEY
+        unlike = [Difference(k, getattr(subject, k), getattr(other, k)) for k in key]
+        unlike = [d for d in unlike if d.here != d.there]
+        if 0 < len(unlike) <= _MOST_DIFFERENCES:
+            found.append(tuple(unlike))
+    return min(found, key=lambda d: (len(d), str(d)), default=())
 
 
 def fabrics_of(lab: "Lab", selection: Selection) -> "pl.DataFrame":

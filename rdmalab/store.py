@@ -78,7 +78,7 @@ TABLES: dict[str, dict[str, str]] = {
         "campaign": "VARCHAR", "fabric": "VARCHAR", "label": "VARCHAR", "fabric_family": "VARCHAR",
         "ordinal": "BIGINT", "link_rate_gbit_s": "DOUBLE", "ports_per_node": "BIGINT", "mtu_bytes": "BIGINT",
         "gpus_per_node": "BIGINT", "gpus_per_domain": "BIGINT", "scale_up_gbyte_s": "DOUBLE", "in_network": "BOOLEAN",
-        "nic": "VARCHAR",
+        "nic": "VARCHAR", "gpu": "VARCHAR", "pcie": "VARCHAR",
     },
     "same": {"campaign": "VARCHAR", "measures": "VARCHAR", "tests": "VARCHAR[]", "size_bytes": "BIGINT"},
     # Logs that hold no run: telemetry and NCCL lines beside the tests; the fabric where one claims them.
@@ -89,7 +89,8 @@ TABLES: dict[str, dict[str, str]] = {
         "declared_size_bytes": "BIGINT", "declared_ranks": "BIGINT", "declared_operation": "VARCHAR",
         "declared_program": "VARCHAR", "declared_latency_convention": "VARCHAR",
         "refused_because": "VARCHAR", "limit_gbyte_s": "DOUBLE", "limit_formula": "VARCHAR",
-        "limit_source": "VARCHAR", "limit_missing": "VARCHAR", "paired_as": "VARCHAR",
+        "limit_source": "VARCHAR", "limit_flag": "VARCHAR",
+        "limit_missing": "VARCHAR", "paired_as": "VARCHAR",
     },
 }  # fmt: skip
 
@@ -131,7 +132,7 @@ _VIEWS = {
                m.declared_size_bytes,
                r.fabric AS fabric_printed, r.transport AS transport_printed,
                l.transport_verdict, l.transport_gdr, l.transport_fallback, m.path, l.sha256, m.declared,
-               m.limit_gbyte_s, m.limit_formula, m.limit_source, m.limit_missing, m.paired_as,
+               m.limit_gbyte_s, m.limit_formula, m.limit_source, m.limit_flag, m.limit_missing, m.paired_as,
                CASE WHEN r.pair_key IS NOT NULL THEN
                     first_value(r.run_id) OVER (
                         PARTITION BY m.campaign, coalesce(r.pair_key, r.run_id)
@@ -162,7 +163,7 @@ _VIEWS = {
                {sample},
                {run_in_results},
                r.transport_printed, r.transport_verdict, r.transport_gdr, r.transport_fallback, r.path, r.sha256,
-               r.limit_gbyte_s, r.limit_formula, r.limit_source, r.limit_missing, r.paired_as,
+               r.limit_gbyte_s, r.limit_formula, r.limit_source, r.limit_flag, r.limit_missing, r.paired_as,
                100 * coalesce(s.busbw_gbyte_s, s.bw_avg_gbit_s / 8) / r.limit_gbyte_s AS utilization_pct,
                {recomputed_columns}
         FROM ({recomputed}) s

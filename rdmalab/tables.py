@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from rdmalab.compare import SLOWER
 
 if TYPE_CHECKING:
-    from rdmalab.compare import Cell, Comparison, Table
+    from rdmalab.compare import Cell, Comparison, Refusal, Table
 
 NBSP, THIN = "\u00a0", "\u2009"
 _TIME_UNITS = ((1e6, "s"), (1e3, "ms"), (1.0, "µs"))
@@ -152,8 +152,15 @@ def comparison_lines(c: "Comparison") -> list[str]:
     out: list[str] = []
     for table in c.tables:
         out += [_subject_text(table), *_aligned(_comparison_rows(c, table)), ""]
+    out += [_refusal_text(r) for r in c.refusals]
     out.append("~ no difference shown; ? too few runs for an interval; ratio: times as fast as the baseline")
     return out
+
+
+def _refusal_text(refusal: "Refusal") -> str:
+    """One line on what stands beside nothing, and why."""
+    names = list(dict.fromkeys(s.operation if s.kind == "collective" else s.test for s in refusal.subjects))
+    return f"not compared: {', '.join(str(n) for n in names)} of {', '.join(refusal.fabrics)}: {refusal}"
 
 
 def _subject_text(table: "Table") -> str:

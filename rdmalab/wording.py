@@ -1025,7 +1025,33 @@ class Words(Phrasing):
             shown = self._("{tests}: {sizes}").format(tests=shown, sizes=self._sizes(refusal.sizes))
         have, lack = self.join(map(self.label, refusal.fabrics)), self.join(map(self.label, refusal.missing))
         why, closes = self._reasons()[refusal.reason]
-        return self._stop(shown), why.format(have=have, lack=lack), closes.format(n=MIN_RUNS, lack=lack)
+        because = [why.format(have=have, lack=lack), *([self._differs(refusal)] if refusal.differs else [])]
+        return self._stop(shown), self.text(because), closes.format(n=MIN_RUNS, lack=lack)
+
+    def _differs(self, refusal: "Refusal") -> str:
+        """In what the nearest measurand of the other fabrics is another one."""
+        names = {
+            "dtype": self._("type"), "redop": self._("reduction"), "root": self._("root"), "ranks": self._("ranks"),
+            "communicator_ranks": self._("ranks a communicator"), "nodes": self._("nodes"),
+            "placement": self._("placement"), "aggregated_iterations": self._("operations an iteration"),
+            "tool": self._("tool"), "test": self._("test"), "bidirectional": self._("both directions"),
+            "memory": self._("memory"), "latency_convention": self._("latency"), "connection": self._("connection"),
+            "queue_pairs": self._("QPs"), "streams": self._("streams"), "protocol": self._("protocol"),
+            "side": self._("printed by"), "reverse": self._("sent by the server"),
+        }  # fmt: skip
+        words = {
+            "in_place": self._("in place"), "out_of_place": self._("out of place"), "None": self._("not stated"),
+            "one_way": self._("one way (half the round trip)"), "round_trip": self._("full round trip"),
+            "True": self._("yes"), "False": self._("no"), "client": self._("client"), "server": self._("server"),
+        }  # fmt: skip
+        told = [
+            self._("{field} {here} against {there}").format(
+                field=names[d.field], here=words.get(str(d.here), str(d.here)),
+                there=words.get(str(d.there), str(d.there)),
+            )
+            for d in refusal.differs
+        ]  # fmt: skip
+        return self._("The nearest test of the others differs: {fields}.").format(fields=self.clauses(told))
 
     def _sizes(self, sizes: "Sequence[int | None]") -> str:
         if len(sizes) == 1:

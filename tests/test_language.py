@@ -47,7 +47,7 @@ KEPT = re.compile(
     |Broadcast|Reduce|Gather|Scatter|SendRecv|Hypercube|hypercube|alltoallv|[nk]-1|all_reduce|all_gather|alltoall|float|sum|none|root|rank|runs
     |out-of-place|in-place|operation|program|latency_convention|facts|same|same|link_rate_gbit_s|ports_per_node|gpus_per_\w+
     |mtu_bytes|ranks|bidirectional|scale_up_gbyte_s|sha256|Hodges-Lehmann|Mann-Whitney|Moses|Wilcoxon|Holm|B|KiB|MiB|GiB|GB/s|Gb/s
-    |MB/sec|MiB/sec|µs|ms|s|R|g|k|n|x|b|FC-\w+|[0-9a-f]{8,}""",
+    |PCIe|Gen\d|x\d+|MB/sec|MiB/sec|µs|ms|s|R|g|k|n|x|b|FC-\w+|[0-9a-f]{8,}""",
     re.VERBOSE,
 )
 
@@ -125,6 +125,12 @@ def formulas() -> Iterator[limits.Limit]:
             for both in (True, False, None):
                 yield limits.point_to_point_limit(family, 100.0, mtu, ports=2, bidirectional=both)
     yield limits.goodput_gbit_s("roce", None, 4096)
+    yield limits.point_to_point_limit("roce", 400.0, 4096, ports=2, pcie="Gen4 x16")
+    for operation in ("sendrecv", "all_reduce"):
+        yield limits.collective_limit(
+            operation, ranks=4, ranks_per_domain=4, domains=1, port_gbit_s=None, ports_per_domain=None, mtu_bytes=None,
+            family=None, scale_up_gbyte_s=448.0, mesh_links=7, nvls_possible=False,
+        )  # fmt: skip
     for operation in ("all_reduce", "alltoall", "broadcast", "sendrecv", "hypercube", "alltoallv", None):
         for domains, ports, up in ((1, 1, 450.0), (2, 3, 1.0), (2, 8, 450.0), (2, None, 1.0), (3, 8, 1.0)):
             for in_network in (True, False):
