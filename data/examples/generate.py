@@ -832,9 +832,9 @@ def write(out: Path, seed: int, campaign: str) -> int:
         path = out / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8", newline="\n")
-    kept = HERE / campaign / "rdmalab.toml"
-    if kept.is_file() and out.resolve() != kept.parent:
-        shutil.copyfile(kept, out / kept.name)
+    for kept in (HERE / campaign).glob("*.toml"):
+        if out.resolve() != kept.parent:
+            shutil.copyfile(kept, out / kept.name)
     return len(files)
 
 
