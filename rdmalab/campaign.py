@@ -4,6 +4,7 @@ It names the fabrics with their link rates, ports and domains, says by globs whi
 tests of unlike tools measure the same thing, and single facts that a log leaves out. It never overrides a log.
 """
 
+import datetime
 import hashlib
 import math
 import os
@@ -28,6 +29,8 @@ _WORDS = {
 _LABEL_WIDTH = 24  # in letters; a Chinese character is as wide as two
 _RDMA_MTUS = (256, 512, 1024, 2048, 4096)
 _MOST = 2**53  # a greater number is a slip of the finger
+_LINK_RATES_GBIT_S = (0.1, 3200)  # beyond, the rate was written in another unit
+PAIR = "{pair}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +49,8 @@ class Fabric:
     scale_up_gbyte_s: float | None = None
     in_network: bool | None = None
     nic: str | None = None
+    gpu: str | None = None  # as a driver prints it, where the logs do not
+    pcie: str | None = None  # the slot of a port: Gen4 x16
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,6 +84,8 @@ class Campaign:
     title: str = ""
     customer: str | None = None
     synthetic: bool = False
+    dates: tuple[datetime.date, ...] = ()  # the first and the last day of the measurements
+    pairs: str | None = None  # a glob with {pair}: logs of two fabrics with the same text there belong together
     notes: tuple[str, ...] = ()
     fabrics: tuple[Fabric, ...] = ()
     same: tuple[Same, ...] = ()
@@ -98,9 +105,23 @@ class Campaign:
         """The fabrics that claim the log at *path* (absolute, or in an archive): none, one, or several by mistake."""
         return [owner for owner in self._claims(path) if isinstance(owner, Fabric)]
 
+    def globs_of(self, path: str) -> list[str]:
+        """The globs of fabrics that match the log at *path*."""
+        inside = self.inside(path)
+        return [g for fabric in self.fabrics for g in fabric.logs if _glob(g).fullmatch(inside)]
+
     def facts_of(self, path: str) -> list[Facts]:
         """The facts stated for the log at *path*."""
         return [owner for owner in self._claims(path) if isinstance(owner, Facts)]
+
+    def pair_of(self, path: str) -> str | None:
+        """The text at the place of ``{pair}``, if *path* matches: runs of two fabrics that share it are paired."""
+        found = self._pair_pattern.fullmatch(self.inside(path)) if self._pair_pattern else None
+        return found["pair"] if found else None
+
+    @cached_property
+    def _pair_pattern(self) -> re.Pattern[str] | None:
+        return _glob(self.pairs) if self.pairs else None
 
     def _claims(self, path: str) -> list[Fabric | Facts]:
         inside = self.inside(path)
@@ -148,14 +169,12 @@ class _Reader(Reader):
         head = document.get("campaign", {})
         if not isinstance(head, dict) or "name" not in head:
             self.fail("campaign", "[campaign] needs a name")
-        head = self.record(
-            Campaign,
-            "campaign",
-            0,
-            head,
-            given={"path": self.path, "sha256": sha256},
-            nested=("fabrics", "same", "facts"),
-        )
+        given, nested = {"path": self.path, "sha256": sha256}, ("fabrics", "same", "facts")
+        head = self.record(Campaign, "campaign", 0, head, given=given, nested=nested)
+        if len(days := head.get("dates", ())) > 2 or list(days) != sorted(days):
+            self.fail("dates", "dates wants the first and the last day of the measurements", "campaign")
+        if head.get("pairs") and head["pairs"].count(PAIR) != 1:
+            self.fail("pairs", f'pairs wants a glob with one {PAIR}, for example "*/run-{PAIR}.log"', "campaign")
         parts = {
             key: tuple(self.build(kind, key, i, t) for i, t in enumerate(self.array(document, key)))
             for key, kind in tables.items()
@@ -182,6 +201,9 @@ class _Reader(Reader):
                     self.fail(key, f"{key} must be greater than 0", table, index)
                 if value > _MOST:
                     self.fail(key, f"{key} is too large", table, index)
+                if key == "link_rate_gbit_s" and not _LINK_RATES_GBIT_S[0] <= value <= _LINK_RATES_GBIT_S[1]:
+                    message = f"{key} is the rate of one port in Gb/s (10^9 bit/s), for example 400; {value} is none"
+                    self.fail(key, message, table, index)
         if kind is Fabric:
             values.setdefault("label", values["name"])
             self.fabric(table, index, values)
@@ -206,18 +228,30 @@ class _Reader(Reader):
             self.fail(
                 "mtu_bytes", f"the MTU of an RDMA port is one of {allowed}, not {values['mtu_bytes']}", table, index
             )
+        if not re.fullmatch(r"Gen[1-6] x(4|8|16)", values.get("pcie") or "Gen1 x4"):
+            self.fail("pcie", f"pcie is a generation and a width like 'Gen5 x16', not '{values['pcie']}'", table, index)
+
+
+_WILD = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]", PAIR: "(?P<pair>[^/]+)"}
 
 
 def _glob(pattern: str) -> re.Pattern[str]:
     """A glob over paths: ``**`` crosses folders, ``*`` and ``?`` do not; an archive's name matches its members too."""
     out = ""
-    for part in re.split(r"(\*\*/?|\*|\?)", pattern):
-        out += {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}.get(part, re.escape(part))
+    for part in re.split(r"(\*\*/?|\*|\?|\{pair\})", pattern):
+        out += _WILD.get(part, re.escape(part))
     return re.compile(out + "(?:!.*)?")
 
 
 def unmatched_globs(campaign: Campaign, paths: Iterable[str]) -> list[tuple[str, str]]:
-    """(fabric or facts, glob) pairs that match none of *paths*."""
+    """(owner, glob) pairs that match none of *paths*: of fabrics, of facts, and of what pairs the runs."""
     inside = [campaign.inside(p) for p in paths]
     owners = [*((f.name, f.logs) for f in campaign.fabrics), *(("facts", f.logs) for f in campaign.facts)]
+    owners += [("pairs", (campaign.pairs,))] if campaign.pairs else []
     return [(name, g) for name, globs in owners for g in globs if not any(map(_glob(g).fullmatch, inside))]
+
+
+def line_of_glob(campaign: Campaign, glob: str) -> int:
+    """The line of the campaign file that holds *glob*; 1 where it is written in another way."""
+    lines = campaign.path.read_text(encoding="utf-8-sig", errors="replace").split("\n")
+    return next((n for n, line in enumerate(lines, 1) if f'"{glob}"' in line or f"'{glob}'" in line), 1)

@@ -183,6 +183,39 @@ def compare(by: str, form: str, db: str | None, **parameters: Any) -> None:
         _print_frame(comparison.frame(), form, None)
 
 
+@main.command()
+@click.option("--campaign", metavar="NAME", help="Default: the only one in the store.")
+@click.option("--fabrics", metavar="A,B", help="Default: all.")
+@click.option("--format", "form", type=click.Choice(["table", "csv", "json"]), default="table", show_default=True)
+@_db
+def curves(campaign: str | None, fabrics: str | None, form: str, db: str | None) -> None:
+    """Fit time = floor + size / bandwidth to every sweep: medians over the runs as table, each run as csv or json."""
+    from rdmalab import curves as library
+    from rdmalab.series import Selection
+
+    found = library.curves(_open(db), Selection(campaign=campaign, fabrics=fabrics))  # type: ignore[arg-type]
+    if form == "table":
+        found = library.summary(found).select(
+            "fabric", "operation", "test", "ranks", "placement", "runs", "described", "smallest_us",
+            "latency_floor_us", "largest_gbyte_s", "asymptotic_gbyte_s", "half_of_largest_bytes",
+            "half_bandwidth_bytes",
+        )  # fmt: skip
+    _print_frame(found, form, None)
+
+
+@main.command()
+@click.option("--campaign", metavar="NAME", help="Default: the only one in the store.")
+@click.option("--format", "form", type=click.Choice(["table", "csv", "json"]), default="table", show_default=True)
+@_db
+def pairs(campaign: str | None, form: str, db: str | None) -> None:
+    """Rank hosts that were tested two by two; csv and json hold every pair, slowest first."""
+    from rdmalab import pairs as library
+
+    lab = _open(db)
+    found = library.of_campaign(lab, lab.the_campaign(campaign))
+    _print_frame(library.standings_frame(found) if form == "table" else library.frame(found), form, None)
+
+
 @main.group()
 def campaign() -> None:
     """Campaign files: what the logs do not say."""
@@ -213,7 +246,9 @@ def lab(arguments: tuple[str, ...], db: str | None) -> None:
 @click.option(
     "-p", "parameters", multiple=True, metavar="KEY=VALUE", help="A parameter of the notebook; may be repeated."
 )
-@click.option("--to", "formats", default="html,pdf", show_default=True, help="html, pdf, or both.")
+@click.option(
+    "--to", "formats", default="html,pdf", show_default=True, help="html, pdf, png (the first screen), with commas."
+)
 @click.option("--lang", default="en", show_default=True, help="Language of the report: en, zh.")
 @click.option(
     "--out", type=click.Path(file_okay=False), default="reports", show_default=True, help="Folder of the files."
@@ -422,6 +457,45 @@ def claims(files: tuple[str, ...], as_json: bool) -> None:
 
 
 @main.command()
+@click.option("--campaign", metavar="NAME", help="Default: the only one in the store.")
+@click.option("--format", "form", type=click.Choice(["table", "csv", "json"]), default="table", show_default=True)
+@_db
+def audit(campaign: str | None, form: str, db: str | None) -> None:
+    """
+    Look for what is set up wrong: sockets in place of RDMA, a small MTU, lost packets, a slow PCIe link.
+
+    Exit 1 when something is wrong, 0 when there is nothing, or only things to check.
+    """
+    found = _open(db).audit(campaign)
+    if form == "table":
+        click.echo("\n".join(found.words()))
+    elif form == "json":
+        click.echo(json.dumps(found.to_dict(), ensure_ascii=False, default=str))
+    else:
+        _print_frame(found.frame(), form, None)
+    sys.exit(found.wrong)
+
+
+@main.command()
+@click.argument("spec")
+@click.option("--campaign", metavar="NAME", help="Default: that of the spec, else the only one in the store.")
+@click.option("--format", "form", type=click.Choice(["text", "json", "junit"]), default="text", show_default=True)
+@click.option("--out", type=click.Path(dir_okay=False), help="Write to this file instead of the terminal.")
+@_db
+def check(spec: str, campaign: str | None, form: str, out: str | None, db: str | None) -> None:
+    """Hold the limits of SPEC.toml against the runs of a campaign; exit 0 only where every limit passes."""
+    from rdmalab import acceptance
+
+    found = _open(db).check(spec, campaign)
+    if form == "json":
+        text = json.dumps(acceptance.to_dict(found), ensure_ascii=False)
+    else:
+        text = acceptance.to_junit(found) if form == "junit" else "\n".join(acceptance.text_lines(found))
+    _print_text(text.rstrip("\n") + "\n", out)
+    sys.exit(not found.accepted)
+
+
+@main.command()
 def formats() -> None:
     """List the log formats that can be read, each with a line of it."""
     from rdmalab.formats import known
@@ -454,13 +528,18 @@ def _print_frame(frame: "pl.DataFrame", form: str, out: str | None) -> None:
     else:
         flat = frame.with_columns(pl.col(pl.List(pl.String)).list.join(", ")) if form == "csv" else frame
         content = (flat.write_csv() if form == "csv" else flat.write_json() + "\n").encode()
-    if out:
-        try:
-            Path(out).write_bytes(content)
-        except OSError as error:
-            raise UsageError(f"{out}: {(error.strerror or str(error)).lower()}") from None
-    else:
+    _print_text(content, out)
+
+
+def _print_text(content: str | bytes, out: str | None) -> None:
+    """Text or bytes into a file, or to the terminal."""
+    if not out:
         click.echo(content, nl=False)
+        return
+    try:
+        Path(out).write_bytes(content.encode() if isinstance(content, str) else content)
+    except OSError as error:
+        raise UsageError(f"{out}: {(error.strerror or str(error)).lower()}") from None
 
 
 def _read_all(paths: tuple[str, ...]) -> "Iterator[Log]":

@@ -6,9 +6,9 @@ as for bandwidths. "Faster" and "slower" need an interval that excludes 1, and a
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rdmalab import series, stats
 from rdmalab.errors import NothingToCompare
@@ -42,11 +42,15 @@ class Cell:
     ratio: float | None = None
     ratio_low: float | None = None
     ratio_high: float | None = None
+    pairs: int | None = None  # pairs of runs behind the ratio, where the campaign file pairs them
+    p_value: float | None = None
+    p_holm: float | None = None  # adjusted for all sizes of the table at which this fabric has a p-value
     busbw: "Cell | None" = None
     utilization: "Cell | None" = None
     limit_gbyte_s: float | None = None
     limit_formula: str | None = None
     limit_missing: str | None = None
+    limit_source: str | None = None
     run_ids: tuple[str, ...] = ()
 
 
@@ -116,9 +120,10 @@ class Refusal:
     What could not be compared: the subjects that only *fabrics* measured, and what *missing* lacks.
 
     *reason*: ``one_fabric``; ``no_baseline`` (others share it); ``no_common_size``; ``sizes`` (other sizes of the same
-    subject are compared); ``zero`` (a value of 0 gives no ratio); ``no_value`` (the metric is not printed);
+    subject are compared); ``unpaired`` (no pair of the campaign file is whole);
+    ``zero`` (a value of 0 gives no ratio); ``no_value`` (the metric is not printed);
     ``operation``, ``test``, ``convention`` (the logs leave it open); ``clash`` (declared the same, but of different
-    conventions).
+    conventions). ``one_fabric`` says in ``differs`` what the others measured instead, where that is near.
     """
 
     subjects: tuple[Subject, ...]
@@ -126,6 +131,20 @@ class Refusal:
     missing: tuple[str, ...]
     reason: str
     sizes: tuple[int | None, ...] = ()
+    differs: tuple[series.Difference, ...] = ()  # in what the nearest measurand of *missing* is another one
+
+    def __str__(self) -> str:
+        """``one_fabric (ranks 16 against 8)``."""
+        return self.reason + (f" ({', '.join(map(str, self.differs))})" if self.differs else "")
+
+
+class Doubt(NamedTuple):
+    """Numbers of logs that contradict each other: the code of the note, in how many logs, and where first."""
+
+    code: str
+    logs: int
+    path: str
+    line: int | None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -143,6 +162,7 @@ class Comparison:
     elsewhere: dict[str, int] = field(default_factory=dict)  # label -> runs, of the fabrics that were not selected
     pairs: Pairs | None = None
     telemetry: Telemetry | None = None
+    doubts: tuple[Doubt, ...] = ()
 
     @cached_property
     def labels(self) -> dict[str, str]:
@@ -179,7 +199,11 @@ class Comparison:
             "ratio",
             "ratio_low",
             "ratio_high",
+            "pairs",
+            "p_value",
+            "p_holm",
             "limit_gbyte_s",
+            "limit_source",
         )
         rows = [
             {k: getattr(t.subject, k) for k in keys}
@@ -233,7 +257,7 @@ def compare(lab: "Lab", selection: Selection) -> Comparison:
         selection=selection, fabrics=fabrics, baseline=names[0], tables=tuple(tables[i] for i in order),
         refusals=tuple(_refusals(points, tables, names, series.clashing(points, same, names))), runs=runs,
         snapshot=_snapshot(lab, campaign), elsewhere=elsewhere, pairs=node_pairs(lab, campaign, names),
-        telemetry=telemetry(lab, campaign, names),
+        telemetry=telemetry(lab, campaign, names), doubts=_doubts(lab, runs),
     )  # fmt: skip
 
 
@@ -257,6 +281,25 @@ def _runs(lab: "Lab", campaign: str, names: list[str]) -> "pl.DataFrame":
            WHERE list_contains($f, fabric) ORDER BY path, line""",
         c=campaign, f=names,
     )  # fmt: skip
+
+
+# Codes of notes (formats/_collectives.py, formats/_perftest.py) on numbers that do not agree with each other.
+_DOUBTS = ("size_time_mismatch", "average_mismatch", "implied_ranks", "unit_conflict")
+
+
+def _doubts(lab: "Lab", runs: "pl.DataFrame") -> tuple[Doubt, ...]:
+    """What the logs of the runs say against their own numbers, by code."""
+    import polars as pl
+
+    counted = runs.filter(pl.col("excluded_because").is_null()).select("log_id", "path").unique("log_id")
+    notes = lab.sql("SELECT log_id, line AS at, code FROM notes WHERE list_contains($codes, code)", codes=list(_DOUBTS))
+    found = counted.join(notes, on="log_id").sort("path", "at")
+    groups = {code: found.filter(pl.col("code") == code) for code in _DOUBTS}
+    return tuple(
+        Doubt(code, group["log_id"].n_unique(), group["path"][0], group["at"][0])
+        for code, group in groups.items()
+        if len(group)
+    )
 
 
 def _rank(table: Table, selection: Selection, position: int) -> tuple[Any, ...]:
@@ -300,10 +343,18 @@ def _table(
         (k for k in values if k[0] in fabrics), key=lambda k: (fabrics.index(k[0]), -1 if k[1] is None else k[1])
     )
     cells = [_cell(subject, f, s, values[f, s], values.get((base, s), []), is_baseline=f == base) for f, s in keys]
+    cells = [x for f in fabrics for x in _corrected([x for x in cells if x.fabric == f])]
     here = rows.filter(rows["fabric"].is_in(list(fabrics)))
     return Table(
         subject=subject, baseline=base, fabrics=fabrics, cells=tuple(cells), residue=series.residue(here), points=here
     )
+
+
+def _corrected(cells: list[Cell]) -> list[Cell]:
+    """The cells of one fabric with p-values adjusted for all its sizes: one in twenty sizes differs by chance."""
+    tested = [x.p_value for x in cells if x.p_value is not None]
+    adjusted = iter(stats.holm(tested))
+    return [x if x.p_value is None else replace(x, p_holm=next(adjusted)) for x in cells]
 
 
 def _cell(
@@ -316,27 +367,45 @@ def _cell(
     is_baseline: bool,
 ) -> Cell:
     values = [r[subject.metric] for r in rows]
-    reference = [r[subject.metric] for r in base]
     low, high = _interval(values)
     ratio: dict[str, Any] = {}
     if is_baseline:
         verdict = BASELINE
-    elif not reference or min(values) <= 0 or min(reference) <= 0:
-        verdict = NOT_MEASURED
     else:
-        found = stats.ratio(reference, values) if subject.lower_is_better else stats.ratio(values, reference)
-        ratio = {"ratio": found.estimate, "ratio_low": found.low, "ratio_high": found.high}
-        verdict = (
-            TOO_FEW if found.low is None else {"higher": FASTER, "lower": SLOWER}.get(found.verdict, NO_DIFFERENCE)
-        )
-    limits = {(r["limit_gbyte_s"], r["limit_formula"], r["limit_missing"]) for r in rows}
-    limit = limits.pop() if len(limits) == 1 else (None, None, "the runs have different limits")
+        verdict, ratio = _ratio(subject, rows, base)
+    limits = {(r["limit_gbyte_s"], r["limit_formula"], r["limit_missing"], r["limit_source"]) for r in rows}
+    limit = limits.pop() if len(limits) == 1 else (None, None, "the runs have different limits", None)
     return Cell(
         fabric=fabric, size_bytes=size, n=len(values), median=stats.median(values), low=low, high=high, verdict=verdict,
         busbw=_plain(rows, "busbw_gbyte_s"), utilization=_plain(rows, "utilization_pct"),
-        limit_gbyte_s=limit[0], limit_formula=limit[1], limit_missing=limit[2],
+        limit_gbyte_s=limit[0], limit_formula=limit[1], limit_missing=limit[2], limit_source=limit[3],
         run_ids=tuple(r["run_id"] for r in rows), **ratio,
     )  # fmt: skip
+
+
+def _ratio(subject: Subject, rows: list[dict[str, Any]], base: list[dict[str, Any]]) -> tuple[str, dict[str, Any]]:
+    """(verdict, fields of the cell) of a fabric against the baseline; paired where the campaign file pairs the runs."""
+    paired = any(r["paired_as"] for r in (*rows, *base))
+    sides = _partners(subject, rows, base) if paired else [[r[subject.metric] for r in side] for side in (rows, base)]
+    if not sides[1] or not sides[0] or min(*sides[0], *sides[1]) <= 0:
+        return NOT_MEASURED, {}
+    above, below = reversed(sides) if subject.lower_is_better else sides
+    found = stats.ratio(above, below, paired=paired)
+    verdict = TOO_FEW if found.low is None else {"higher": FASTER, "lower": SLOWER}.get(found.verdict, NO_DIFFERENCE)
+    return verdict, {
+        "ratio": found.estimate, "ratio_low": found.low, "ratio_high": found.high, "p_value": found.p_value,
+        "pairs": found.n if paired else None,
+    }  # fmt: skip
+
+
+def _partners(subject: Subject, rows: list[dict[str, Any]], base: list[dict[str, Any]]) -> list[list[float]]:
+    """The values of both sides in the order of their pairs; a run without one partner of its own is in no pair."""
+    sides: list[dict[str | None, list[float]]] = [defaultdict(list), defaultdict(list)]
+    for side, of in zip(sides, (rows, base), strict=True):
+        for r in of:
+            side[r["paired_as"]].append(r[subject.metric])
+    keys = sorted(k for k in sides[0].keys() & sides[1].keys() if k and all(len(side[k]) == 1 for side in sides))
+    return [[side[k][0] for k in keys] for side in sides]
 
 
 def _plain(rows: list[dict[str, Any]], column: str) -> Cell | None:
@@ -377,11 +446,39 @@ def _refusals(points: "pl.DataFrame", tables: list[Table], names: list[str], cla
     out = [
         Refusal(
             subjects=tuple(alone), fabrics=here, missing=tuple(n for n in names if n not in here), reason=reason,
+            differs=differs,
             sizes=tuple(sorted({s for sizes in alone.values() for s in sizes}, key=lambda s: -1 if s is None else s)),
         )
-        for (reason, here), alone in found.items()
+        for (reason, here), every in found.items()
+        for differs, alone in _by_difference(reason, here, every, points).items()
     ]  # fmt: skip
     return sorted([*out, *_without_baseline(tables, names[0])], key=lambda r: r.reason in ("sizes", "no_baseline"))
+
+
+def _by_difference(
+    reason: str, here: tuple[str, ...], alone: dict[Subject, set[int | None]], points: "pl.DataFrame"
+) -> dict[tuple[series.Difference, ...], dict[Subject, set[int | None]]]:
+    """The subjects of one refusal, put together by what the other fabrics measured instead."""
+    others = [
+        s for s, _ in series.subjects(points.filter(~points["fabric"].is_in(list(here))))
+    ] if reason == "one_fabric" else []  # fmt: skip
+    found: dict[tuple[series.Difference, ...], dict[Subject, set[int | None]]] = defaultdict(dict)
+    for subject, sizes in alone.items():
+        found[series.differing(subject, others)][subject] = sizes
+    return found
+
+
+def _nearly(points: "pl.DataFrame", names: list[str]) -> str:
+    """What keeps the nearest measurands of two fabrics apart, in words; empty where none is near."""
+    found: dict[tuple[str | None, frozenset[str]], str] = {}
+    alone = series.subjects(points)
+    for subject, rows in sorted(alone, key=lambda item: names.index(_in_order(item[1], names)[0])):
+        others = [s for s, _ in series.subjects(points.filter(~points["fabric"].is_in(rows["fabric"].to_list())))]
+        if unlike := series.differing(subject, others):
+            name = subject.operation if subject.kind == "collective" else subject.test
+            both = frozenset(f"{d.field} {v}" for d in unlike for v in (d.here, d.there))  # the same from both sides
+            found.setdefault((name, both), f"{name}: {', '.join(map(str, unlike))}")
+    return "; ".join(list(found.values())[:3])
 
 
 def _without_baseline(tables: list[Table], baseline: str) -> list[Refusal]:
@@ -410,11 +507,14 @@ def _alone(
         yield "no_common_size", here, sizes
     else:
         for size, fabrics in by_size.items():
-            yield "sizes" if _positive(subject, rows, size) else "zero", fabrics, {size}
+            yield _at_one_size(subject, rows.filter(rows["size_bytes"].eq_missing(size))), fabrics, {size}
 
 
-def _positive(subject: Subject, rows: "pl.DataFrame", size: int | None) -> bool:
-    return bool((rows.filter(rows["size_bytes"].eq_missing(size))[subject.metric] > 0).all())
+def _at_one_size(subject: Subject, rows: "pl.DataFrame") -> str:
+    """Why the rows of one size stand behind no ratio, where other sizes do."""
+    if not (rows[subject.metric] > 0).all():
+        return "zero"
+    return "unpaired" if rows["fabric"].n_unique() > 1 and rows["paired_as"].is_not_null().any() else "sizes"
 
 
 def _in_order(rows: "pl.DataFrame", names: list[str]) -> tuple[str, ...]:
@@ -451,6 +551,7 @@ def _why_nothing(
     for fabric, kind, operation, test in points.select("fabric", "kind", "operation", "test").unique().iter_rows():
         what[fabric].add(operation or test if kind == "collective" else test)
     has = "; ".join(f"{f}: {', '.join(sorted(t)) or 'nothing that can be quoted'}" for f, t in what.items())
+    has += f"; what differs: {near}" if (near := _nearly(points, names)) else ""
     return (
         f"campaign '{campaign}': no measurand is shared by two fabrics ({has}); run the same test on both, or declare "
         "tests that measure the same in [[same]] of rdmalab.toml"

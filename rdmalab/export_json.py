@@ -4,6 +4,7 @@ from dataclasses import asdict, fields
 from typing import Any
 
 from rdmalab.model import SAMPLE_FIELDS, Log, Run
+from rdmalab.recomputed import recomputed
 
 _RUN_BASE = (
     "tool", "kind", "operation", "operation_candidates", "operation_evidence", "status", "line",
@@ -46,5 +47,7 @@ def _run(run: Run) -> dict[str, Any]:
     out = {k: values[k] for k in always}
     out |= {k: v for k, v in values.items() if v is not None and v != () and k not in out}
     kept = set(SAMPLE_FIELDS[run.kind])
-    out["samples"] = [{k: v for k, v in s._asdict().items() if k in kept or v is not None} for s in run.samples]
+    out["samples"] = [
+        {k: v for k, v in s._asdict().items() if k in kept or v is not None} | recomputed(run, s) for s in run.samples
+    ]
     return out

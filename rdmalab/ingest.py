@@ -165,8 +165,8 @@ def list_files(paths: Iterable[str | Path]) -> tuple[list[sources.File], list[so
 
 
 def _log_path(path: str) -> str | None:
-    """The absolute path of a file, None of a campaign file."""
-    return None if os.path.basename(path) == campaigns.FILE_NAME else os.path.abspath(path)
+    """The absolute path of a file, None of a document beside the logs: a campaign file, a spec, claims."""
+    return None if path.endswith(".toml") else os.path.abspath(path)
 
 
 def plan(files: list[sources.File], store: Store) -> list[sources.File]:

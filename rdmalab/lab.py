@@ -9,6 +9,8 @@ from rdmalab.store import Store, query
 if TYPE_CHECKING:
     import polars as pl
 
+    from rdmalab.acceptance import Acceptance
+    from rdmalab.audit import Audit
     from rdmalab.compare import Comparison
     from rdmalab.series import Selection
 
@@ -75,18 +77,19 @@ class Lab:
         """The fabrics of the campaign files, with their facts and counts of runs."""
         return self.sql("SELECT * FROM fabrics WHERE coalesce(campaign = $c, true)", c=campaign)
 
-    def campaigns(self) -> list[str]:
-        """Names of all campaigns that hold a run."""
-        return self.sql("SELECT DISTINCT campaign FROM runs ORDER BY campaign")["campaign"].to_list()
+    def campaigns(self, *, runless: bool = False) -> list[str]:
+        """Names of all campaigns that hold a run; *runless*: also of those whose logs hold none, NCCL lines say."""
+        more = "UNION SELECT campaign FROM raw.places" if runless else ""
+        return self.sql(f"SELECT campaign FROM raw.members {more} GROUP BY ALL ORDER BY ALL")["campaign"].to_list()
 
-    def the_campaign(self, name: str | None = None) -> str:
+    def the_campaign(self, name: str | None = None, *, runless: bool = False) -> str:
         """
-        *name*, checked; without a name the only campaign there is.
+        *name*, checked; without a name the only campaign there is. *runless*: see :meth:`campaigns`.
 
         Raises:
             UsageError: There is no such campaign, or several and none was named.
         """
-        known = self.campaigns()
+        known = self.campaigns(runless=runless)
         if name in known:
             return str(name)
         if name:
@@ -111,3 +114,25 @@ class Lab:
         from rdmalab.series import Selection
 
         return compare(self, selection or Selection(**parameters))
+
+    def audit(self, campaign: str | None = None) -> "Audit":
+        """
+        What the logs of a campaign show to be set up wrong; see :mod:`rdmalab.audit`.
+
+        Raises:
+            UsageError: There is no such campaign, or several and none was named.
+        """
+        from rdmalab.audit import audit
+
+        return audit(self, campaign)
+
+    def check(self, spec: str | Path, campaign: str | None = None) -> "Acceptance":
+        """
+        Holds the limits of a spec against the runs of a campaign; see :mod:`rdmalab.acceptance`.
+
+        Raises:
+            UsageError: The spec cannot be used, or there is no such campaign or fabric.
+        """
+        from rdmalab.acceptance import check, load
+
+        return check(self, load(spec), campaign)

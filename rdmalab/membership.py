@@ -45,7 +45,7 @@ def write_memberships(
         members, found = _members(writer, places[ruler], campaign)
         _leave_other_campaigns(writer, campaign.name, places[ruler])
         writer.insert("members", members)
-        writer.insert("places", _telemetry(writer, places[ruler], campaign))
+        writer.insert("places", _places(writer, places[ruler], campaign))
         counts[campaign.name] = len(members)
         remarks += found
     if rest := _unplaced(writer, places[None], default_name):
@@ -62,10 +62,11 @@ def remove_campaign(writer: Writer, name: str) -> None:
 
 def _leave_other_campaigns(writer: Writer, name: str, places: dict[str, str]) -> None:
     """A log that a campaign file rules stands in that campaign alone, wherever it stood before there was the file."""
-    writer.run(
-        "DELETE FROM raw.members WHERE campaign <> $c AND path IN (SELECT unnest($paths))",
-        {"c": name, "paths": list(places)},
-    )
+    for table in ("members", "places"):
+        writer.run(
+            f"DELETE FROM raw.{table} WHERE campaign <> $c AND path IN (SELECT unnest($paths))",
+            {"c": name, "paths": list(places)},
+        )
 
 
 def _unplaced(writer: Writer, places: dict[str, str], default_name: str | None) -> dict[str, str]:
@@ -73,7 +74,9 @@ def _unplaced(writer: Writer, places: dict[str, str], default_name: str | None) 
     if default_name or not places:
         return places
     elsewhere = writer.frame(
-        "SELECT path, log_id FROM raw.members WHERE campaign <> $c AND path IN (SELECT unnest($paths))",
+        """SELECT path, log_id FROM (SELECT campaign, path, log_id FROM raw.members
+                                     UNION SELECT campaign, path, log_id FROM raw.places)
+           WHERE campaign <> $c AND path IN (SELECT unnest($paths))""",
         {"c": DEFAULT_CAMPAIGN, "paths": list(places)},
     )
     return dict(places.items() - set(elsewhere.rows()))
@@ -86,11 +89,14 @@ def _write_unruled(writer: Writer, name: str, places: dict[str, str]) -> int:
         for log_id, runs in _runs_of(writer, first).items()
         for run in runs
     ]
-    writer.run(
-        "DELETE FROM raw.members WHERE campaign = $c AND log_id IN (SELECT unnest($ids))",
-        {"c": name, "ids": list(first)},
-    )
+    for table in ("members", "places"):
+        writer.run(
+            f"DELETE FROM raw.{table} WHERE campaign = $c AND log_id IN (SELECT unnest($ids))",
+            {"c": name, "ids": list(first)},
+        )
     writer.insert("members", members)
+    runless = sorted(_without_runs(writer, first))
+    writer.insert("places", [{"campaign": name, "log_id": i, "path": first[i], "fabric": None} for i in runless])
     return len(members)
 
 
@@ -128,7 +134,9 @@ def _write_campaign(writer: Writer, campaign: Campaign) -> None:
     head = {
         "campaign": campaign.name, "title": campaign.title, "customer": campaign.customer,
         "synthetic": campaign.synthetic, "root": str(campaign.root), "file_sha256": campaign.sha256,
-        "notes": list(campaign.notes),
+        "notes": list(campaign.notes), "pairs": campaign.pairs,
+        "first_day": campaign.dates[0] if campaign.dates else None,
+        "last_day": campaign.dates[-1] if campaign.dates else None,
     }  # fmt: skip
     writer.insert("campaigns", [head])
     fabrics = [
@@ -157,29 +165,40 @@ def _members(writer: Writer, places: dict[str, str], campaign: Campaign) -> tupl
             remarks.append(f"{path}: no fabric of {campaign.path} claims this log; its family is '{family}'")
         if len(claims) > 1:
             refused = f"claimed by several fabrics: {', '.join(sorted(f.name for f in claims))}"
-            remarks.append(f"{path}: {refused}; mend the globs of {campaign.path}")
+            globs = {glob for where in claims.values() for glob in campaign.globs_of(where)}
+            lines = " and ".join(str(n) for n in sorted({campaigns.line_of_glob(campaign, glob) for glob in globs}))
+            remarks.append(f"{path}: {refused}; mend the globs of {campaign.path}, lines {lines}")
             new = [member | {"refused_because": refused} for member in new]
         members += new
     remarks += [
-        f"{campaign.path}: the glob '{glob}' of {owner} matches no log"
+        f"{campaign.path}:{campaigns.line_of_glob(campaign, glob)}: the glob '{glob}' of {owner} matches no log"
         for owner, glob in campaigns.unmatched_globs(campaign, places)
     ]
     return members, remarks
 
 
-def _telemetry(writer: Writer, places: dict[str, str], campaign: Campaign) -> list[dict[str, Any]]:
-    """The places of logs that hold readings and no run, where one fabric claims them."""
-    frame = writer.frame(
-        """SELECT DISTINCT log_id FROM raw.readings WHERE log_id NOT IN (SELECT log_id FROM raw.runs)
-           AND log_id IN (SELECT unnest($ids))""",
-        {"ids": sorted(set(places.values()))},
-    )
-    telemetry = set(frame["log_id"])
+def _places(writer: Writer, places: dict[str, str], campaign: Campaign) -> list[dict[str, Any]]:
+    """The places of logs that hold no run (telemetry, NCCL lines), with the fabric where exactly one claims them."""
     found = {}
+    runless = _without_runs(writer, places.values())
     for path, log_id in places.items():
-        if log_id in telemetry and len(claims := campaign.fabrics_of(path)) == 1:
-            found[log_id] = {"campaign": campaign.name, "log_id": log_id, "path": path, "fabric": claims[0].name}
+        if log_id in runless:
+            claims = campaign.fabrics_of(path)
+            fabric = claims[0].name if len(claims) == 1 else None
+            if log_id not in found or fabric:
+                found[log_id] = {"campaign": campaign.name, "log_id": log_id, "path": path, "fabric": fabric}
     return list(found.values())
+
+
+def _without_runs(writer: Writer, log_ids: Iterable[str]) -> set[str]:
+    """The logs that hold no run, but readings or notes."""
+    frame = writer.frame(
+        """SELECT log_id FROM raw.logs WHERE log_id IN (SELECT unnest($ids)) AND log_id NOT IN (
+               SELECT log_id FROM raw.runs)
+           AND log_id IN (SELECT log_id FROM raw.readings UNION SELECT log_id FROM raw.notes)""",
+        {"ids": sorted(set(log_ids))},
+    )
+    return set(frame["log_id"])
 
 
 def _member(
@@ -205,7 +224,8 @@ def _member(
         "declared": fabric.name if fabric else None, "refused_because": refused,
         **{f"declared_{k}": facts.get(k) for k in _FACTS},
         "limit_gbyte_s": limit.gbyte_s, "limit_formula": limit.formula, "limit_source": limit.source,
-        "limit_missing": limit.missing,
+        "limit_flag": limit.flag if limit.gbyte_s is not None else None,
+        "limit_missing": limit.missing, "paired_as": campaign.pair_of(path) if campaign else None,
     }  # fmt: skip
 
 
@@ -248,11 +268,12 @@ def _limit(
         return limits.Limit(gbyte_s=None, formula="", missing="which ranks form a communicator")
     if kind != "collective":
         mtu = mtu_bytes or (fabric.mtu_bytes if fabric else None)
-        return limits.point_to_point_limit(family, rate, mtu, bidirectional=bidirectional)
+        slot = fabric.pcie if fabric else None
+        return limits.point_to_point_limit(family, rate, mtu, bidirectional=bidirectional, pcie=slot)
     stated = fabric or Fabric(name=family, family=family)
     return limits.cluster_limit(
-        operation, ranks=ranks, nodes=nodes, gpu_model=gpu_model, gpus_per_node=stated.gpus_per_node,
+        operation, ranks=ranks, nodes=nodes, gpu_model=gpu_model or stated.gpu, gpus_per_node=stated.gpus_per_node,
         gpus_per_domain=stated.gpus_per_domain, ports_per_node=stated.ports_per_node, link_rate_gbit_s=rate,
         mtu_bytes=stated.mtu_bytes, family=family, scale_up_gbyte_s=stated.scale_up_gbyte_s,
-        in_network=bool(stated.in_network),
+        in_network=bool(stated.in_network), pcie=stated.pcie,
     )  # fmt: skip

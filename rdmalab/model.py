@@ -71,6 +71,11 @@ class Sample(NamedTuple):
     protocol: str | None = None
     channels: int | None = None
     printed_at: str | None = None  # as printed, local time of the machine
+    service_level: int | None = None  # of raw_ethernet_bw --raw_qos
+    bw_port1_gbit_s: float | None = None  # perftest --report-per-port: the averages of each port
+    msg_rate_port1_mpps: float | None = None
+    bw_port2_gbit_s: float | None = None
+    msg_rate_port2_mpps: float | None = None
 
 
 class Samples(Sequence[Sample]):
@@ -92,9 +97,8 @@ class Samples(Sequence[Sample]):
         if isinstance(samples, cls):
             return samples
         columns = zip(Sample._fields, zip(*samples, strict=True), strict=False)
-        return cls(
-            {name: column for name, column in columns if column[0] is not None or any(c is not None for c in column)}
-        )
+        found = {n: column for n, column in columns if column[0] is not None or any(c is not None for c in column)}
+        return cls(found or {"line": (None,) * len(samples)})  # rows of which nothing is known are rows
 
     def column(self, name: str) -> Sequence[Any]:
         """One field of all samples."""
@@ -190,6 +194,7 @@ class Run:
     gid_index: int | None = None
     local_address: str | None = None  # LID, QPN, PSN, GID: the two ends of one test carry each other's
     remote_address: str | None = None
+    peer: str | None = None  # the host that the command of a client names, as typed
     streams: int | None = None  # parallel connections of iperf3
     duration_s: float | None = None
     protocol: str | None = None  # TCP, UDP

@@ -37,6 +37,15 @@ def _sentences(_: Translate) -> Iterator[tuple[str, str]]:
         r"the log shows (?P<shown>.*), the campaign file says (?P<stated>.*)",
         _("the log shows {shown}, the campaign file says {stated}"),
     )
+    # warnings that are none: rdmalab.formats.nccl_info
+    yield (
+        r"Warnings of a normal tear-down, alone no sign of failure: (?P<n>\d+)\.",
+        _("Warnings of a normal tear-down, alone no sign of failure: {n}."),
+    )
+    yield (
+        r"Warnings of an absent feature \(MSCCL\+\+\), alone no sign of failure: (?P<n>\d+)\.",
+        _("Warnings of an absent feature (MSCCL++), alone no sign of failure: {n}."),
+    )
     # why there is no limit: rdmalab.limits, rdmalab.membership, rdmalab.compare
     yield r"one rank measures no fabric", _("one rank measures no fabric")
     yield r"equal domains", _("equal domains")
@@ -46,9 +55,83 @@ def _sentences(_: Translate) -> Iterator[tuple[str, str]]:
     yield r"which ranks form a communicator", _("which ranks form a communicator")
     yield r"the runs have different limits", _("the runs have different limits")
 
+    yield from _outcomes(_)
+
+
+def _outcomes(_: Translate) -> Iterator[tuple[str, str]]:
+    """Why a limit of a contract has its outcome: rdmalab.acceptance."""
+    number = r"-?[\d.e+-]+"
+    between = rf"median of (?P<n>\d+) runs?, interval \[(?P<low>{number}), (?P<high>{number})\] (?P<unit>\S+)"
+    yield between, _("median of {n} runs, interval [{low}, {high}] {unit}")
+    yield f"{between} holds the limit", _("median of {n} runs, interval [{low}, {high}] {unit} holds the limit")
+    yield r"(?P<n>\d+) runs?: no interval, (?P<m>\d+) runs give one", _("{n} runs: no interval, {m} runs give one")
+    yield r"(?P<n>\d+) runs?, (?P<m>\d+) are asked", _("{n} runs, {m} are asked")
+    yield r"(?P<n>\d+) runs?: (?P<q>p\d+) wants (?P<m>\d+)", _("{n} runs: {q} wants {m}")
+    yield r"(?P<k>\d+) of (?P<n>\d+) runs? keep it", _("{k} of {n} runs keep it")
+    yield r"(?P<q>min|max|p\d+) of (?P<n>\d+) runs?", _("{q} of {n} runs")
+    yield (
+        r"worst of (?P<m>\d+) pairs: (?P<where>.*), median of (?P<n>\d+) runs?",
+        _("worst of {m} pairs: {where}, median of {n} runs"),
+    )
+    yield (
+        r"worst of (?P<m>\d+) nodes: (?P<where>.*), median of (?P<n>\d+) runs?",
+        _("worst of {m} nodes: {where}, median of {n} runs"),
+    )
+    yield (
+        rf"(?P<m>\d+) pairs from (?P<low>{number}) to (?P<high>{number}) GB/s",
+        _("{m} pairs from {low} to {high} GB/s"),
+    )
+    yield r"one pair of hosts: there is nothing between pairs", _("one pair of hosts: there is nothing between pairs")
+    yield r"no run of a pair of hosts that its log names", _("no run of a pair of hosts that its log names")
+    yield (
+        rf"(?P<bus>{number}) over (?P<alg>{number}) GB/s implies (?P<m>{number}) ranks, declared are (?P<n>\d+) "
+        r"\((?P<run>.*)\)",
+        _("{bus} over {alg} GB/s implies {m} ranks, declared are {n} ({run})"),
+    )
+    yield r"bus and algorithm bandwidth do not say the ranks", _("bus and algorithm bandwidth do not say the ranks")
+    yield r"(?P<k>\d+) rows of (?P<n>\d+) runs? agree", _("{k} rows of {n} runs agree")
+    yield (
+        r"no run of (?P<test>\S+); what is there cannot be quoted: (?P<reason>.*)",
+        _("no run of {test}; what is there cannot be quoted: {reason}"),
+    )
+    yield r"no run of a collective", _("no run of a collective")
+    yield r"no run of (?P<test>\S+)", _("no run of {test}")
+    yield (
+        r"measured from (?P<low>[^,]*) to (?P<high>[^,]*), asked is (?P<asked>.*)",
+        _("measured from {low} to {high}, asked is {asked}"),
+    )
+    yield r"no run has (?P<fields>.*) together", _("no run has {fields} together")
+    yield r"the logs print no (?P<metric>\S+)", _("the logs print no {metric}")
+    yield (
+        r"a drop of (?P<metric>\S+) is held against a golden value: state golden in the limit",
+        _("a drop of {metric} is held against a golden value: state golden in the limit"),
+    )
+    yield (
+        r"at least (?P<asked>.*) is above the physical bound of (?P<bound>\S+ \S+): (?P<reason>.*)",
+        _("at least {asked} is above the physical bound of {bound}: {reason}"),
+    )
+    yield (
+        r"at most (?P<asked>.*) is below the physical bound of (?P<bound>\S+ \S+): (?P<reason>.*)",
+        _("at most {asked} is below the physical bound of {bound}: {reason}"),
+    )
+    yield r"one traversal of an adapter", _("one traversal of an adapter")
+    yield r"no run is above its limit", _("no run is above its limit")
+
 
 def _parts(_: Translate) -> Iterator[tuple[str, str]]:
     """(pattern of a part, message)."""
+    # in what runs are not what a limit is for, and what they prove: rdmalab.acceptance
+    yield (
+        r"(?P<field>[a-z]\w*) (?P<asked>[^;,]+) is asked, measured is (?P<seen>[^;]+)",
+        _("{field} {asked} is asked, measured is {seen}"),
+    )
+    yield (
+        r"(?P<field>[a-z]\w*) (?P<asked>[^;,]+) is asked, that of the fabric is (?P<seen>[^;]+)",
+        _("{field} {asked} is asked, that of the fabric is {seen}"),
+    )
+    yield r"(?P<word>not proved|\w+): (?P<n>\d+) runs?(?=, |$)", _("{word}: {n} runs")
+    yield r"not proved", _("not proved")
+    yield r"not stated", _("not stated")
     # why RDMA was not used: rdmalab.transport
     yield r"libibverbs was not found", _("libibverbs was not found")
     yield r"ibv_open_device failed", _("ibv_open_device failed")
@@ -59,6 +142,8 @@ def _parts(_: Translate) -> Iterator[tuple[str, str]]:
     yield r"B = (?P<rate>[\d.e+]+ GB/s) per GPU and direction", _("B = {rate} per GPU and direction")
     yield r"NVLink SHARP: ", _("NVLink SHARP: ")
     yield r"in-network reduction: ", _("in-network reduction: ")
+    yield r"(?P<used>\d+) of (?P<all>\d+) links x ", _("{used} of {all} links x ")
+    yield r"PCIe (?P<slot>Gen\d x\d+), ", _("PCIe {slot}, ")
     yield r"(?P<n>\d+) ports x ", _("{n} ports x ")
     yield r"2 directions x ", _("2 directions x ")
     yield r", the ports of the crossing rank", _(", the ports of the crossing rank")
@@ -74,3 +159,6 @@ def _parts(_: Translate) -> Iterator[tuple[str, str]]:
     yield r", MTU not known", _(", MTU not known")
     yield r", headers not known", _(", headers not known")
     yield r"; ", _("; ")
+    # what a limit rests on: rdmalab.limits
+    yield r"the least traffic that the operation needs", _("the least traffic that the operation needs")
+    yield r"the link rate itself", _("the link rate itself")

@@ -26,7 +26,8 @@ from rdmalab.store import Store
 if TYPE_CHECKING:
     from rdmalab.pdf import Printer
 
-FORMATS = ("html", "pdf")
+FORMATS = ("html", "pdf")  # what is made unless asked otherwise
+ALL_FORMATS = (*FORMATS, "png")
 
 
 @dataclass(frozen=True)
@@ -201,7 +202,7 @@ def make_report(
     printer: "Printer | None" = None,
 ) -> Delivered:
     """
-    Runs a report and delivers ``NAME.html``, ``NAME.pdf`` and ``report.json`` into *out*.
+    Runs a report and delivers ``NAME.html``, ``NAME.pdf``, ``screen.png`` (1280 x 800) and ``report.json`` into *out*.
 
     Raises:
         UsageError: The report, a parameter or a format is unknown, or a parameter names what the store does not have.
@@ -225,12 +226,12 @@ def prepare(
     """The order of a report, checked as far as that goes without running it; raises as :func:`make_report`."""
     notebook = find_notebook(name)
     for word in formats:
-        if word not in FORMATS:
-            raise UsageError(f"--to knows {', '.join(FORMATS)}, not '{word}'")
+        if word not in ALL_FORMATS:
+            raise UsageError(f"--to knows {', '.join(ALL_FORMATS)}, not '{word}'")
     values = {"lang": lang} | parse_parameters(notebook, parameters)
     translator(str(values["lang"]))
     if not formats:
-        raise UsageError(f"--to wants {' or '.join(FORMATS)}")
+        raise UsageError(f"--to wants {', '.join(ALL_FORMATS[:-1])} or {ALL_FORMATS[-1]}")
     if not store.path.exists():
         raise StoreError(f"{store.path}: no store here; make one with 'rdmalab ingest PATH...'")
     return Order(notebook.absolute(), values, store.path.absolute(), tuple(formats), out)
@@ -339,8 +340,8 @@ def run_notebook(
 def _environment(store: Store, folder: str) -> Iterator[None]:
     """What the kernel is told by its environment; its own files go into *folder*, not into the user's home."""
     told = {
-        "RDMALAB_DB": str(store.path.absolute()), "RDMALAB_REPORT": "1", "IPYTHONDIR": folder,
-        "JUPYTER_RUNTIME_DIR": folder, "PYDEVD_DISABLE_FILE_VALIDATION": "1",
+        "RDMALAB_DB": str(store.path.absolute()), "RDMALAB_REPORT": "1", "RDMALAB_FOLDER": str(Path.cwd()),
+        "IPYTHONDIR": folder, "JUPYTER_RUNTIME_DIR": folder, "PYDEVD_DISABLE_FILE_VALIDATION": "1",
     }  # fmt: skip
     before = {k: os.environ.get(k) for k in told}
     os.environ.update(told)
@@ -389,6 +390,12 @@ def _deliver(order: Order, made: Made, printer: "Printer | None") -> Delivered:
                 files.append(f"{stem}.pdf")
             except MissingProgram as error:
                 missing = error
+        if "png" in order.formats and not missing:
+            try:
+                _shoot(made.html, Path(folder) / "screen.png", printer)
+                files.append("screen.png")
+            except MissingProgram as error:
+                missing = error
         if "html" in order.formats or missing:
             (Path(folder) / f"{stem}.html").write_text(made.html, encoding="utf-8")
             files.insert(0, f"{stem}.html")
@@ -408,3 +415,14 @@ def _print(made: Made, path: Path, lang: str, printer: "Printer | None") -> str:
             return _print(made, path, lang, printer)
     printer.print_pdf(made.html, path, title=made.title, lang=lang)
     return printer.version
+
+
+def _shoot(html: str, path: Path, printer: "Printer | None") -> None:
+    """The first screen of the HTML as a picture."""
+    from rdmalab import pdf
+
+    if printer:
+        printer.screenshot(html, path)
+        return
+    with pdf.Printer() as own:
+        own.screenshot(html, path)

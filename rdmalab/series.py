@@ -5,8 +5,9 @@ placement; or a point-to-point test in one configuration; or a group of tests th
 measure the same.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rdmalab.errors import UsageError, did_you_mean
 from rdmalab.units import parse_size
@@ -131,6 +132,44 @@ class Subject:
         return "convention" if self.kind == "latency" and not self.latency_convention else None
 
 
+class Difference(NamedTuple):
+    """A field that must agree and does not: ``ranks``, 16, 8."""
+
+    field: str
+    here: Any
+    there: Any
+
+    def __str__(self) -> str:
+        return f"{self.field} {self._word(self.here)} against {self._word(self.there)}"
+
+    @staticmethod
+    def _word(value: Any) -> str:
+        return "not stated" if value is None else str(value)
+
+
+_MOST_DIFFERENCES = 2  # tests that differ in more are unlike tests, and naming a field would explain nothing
+
+
+def differing(subject: Subject, others: "Iterable[Subject]") -> tuple[Difference, ...]:
+    """
+    What keeps a measurand from the nearest of *others*: the fields of the key in which the two differ.
+
+    Only the same operation or test is near, or a latency of the other convention. Empty where none is near.
+    """
+    found = []
+    for other in others:
+        convention = subject.kind == "latency" and other.latency_convention != subject.latency_convention
+        same = (subject.kind, subject.operation) == (other.kind, other.operation)
+        if other.unknown or not same or (subject.test != other.test and not convention):
+            continue
+        key = COLLECTIVE_KEY if subject.kind == "collective" else TEST_KEY
+        unlike = [Difference(k, getattr(subject, k), getattr(other, k)) for k in key]
+        unlike = [d for d in unlike if d.here != d.there]
+        if 0 < len(unlike) <= _MOST_DIFFERENCES:
+            found.append(tuple(unlike))
+    return min(found, key=lambda d: (len(d), str(d)), default=())
+
+
 def fabrics_of(lab: "Lab", selection: Selection) -> "pl.DataFrame":
     """
     The fabrics to compare, baseline first: fabric, label, fabric_family, link_rate_gbit_s, ports_per_node.
@@ -201,8 +240,9 @@ def points(lab: "Lab", selection: Selection, fabrics: list[str]) -> "pl.DataFram
                   coalesce(reverse, false) AS reverse,
                   gpu_model, library_version, tool_version, device, mtu_bytes, gid_index, transport_gdr, run_iterations,
                   warmup_iterations, duration_s, list_sort(hosts) AS hosts,
-                  run_id, path, sha256, size_bytes, any_value(limit_gbyte_s) AS limit_gbyte_s,
+                  run_id, path, sha256, paired_as, size_bytes, any_value(limit_gbyte_s) AS limit_gbyte_s,
                   any_value(limit_formula) AS limit_formula, any_value(limit_missing) AS limit_missing,
+                  any_value(limit_source) AS limit_source,
                   min(line) AS line,
                   any_value(iterations) AS iterations, any_value(algorithm) AS algorithm,
                   any_value(protocol) AS nccl_protocol, median(time_us) AS time_us,
@@ -217,7 +257,7 @@ def points(lab: "Lab", selection: Selection, fabrics: list[str]) -> "pl.DataFram
              AND (kind <> 'collective' OR (coalesce(operation = $operation, $operation IS NULL)
                   AND coalesce(dtype = $dtype, $dtype IS NULL) AND coalesce(ranks = $ranks, $ranks IS NULL)
                   AND coalesce(placement = $placement, $placement IS NULL)))
-           GROUP BY ALL ORDER BY run_id, size_bytes""",
+           GROUP BY ALL ORDER BY run_id, size_bytes, placement DESC, dtype, redop, root""",
         campaign=lab.the_campaign(selection.campaign), fabrics=fabrics, low=_size(selection.size_min),
         high=_size(selection.size_max), operation=selection.operation, dtype=selection.dtype,
         ranks=selection.ranks, placement=selection.placement,

@@ -2,11 +2,10 @@
 
 from collections.abc import Iterator
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rdmalab import sources
 from rdmalab.errors import UsageError
+from rdmalab.quotes import text_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -34,7 +33,7 @@ def show_run(lab: "Lab", run: str, around: int) -> list[str]:
         raise UsageError(f"{what} with an id that begins with '{run}'; 'rdmalab runs' lists them")
     row = found.filter(pl.col("run_id") == ids[0]).row(0, named=True)
     out = [f"{name}: {_text(value)}" for name, value in row.items() if value not in (None, []) and name not in _HIDDEN]
-    samples = lab.sql("SELECT * FROM raw.samples WHERE run_id = $run ORDER BY ordinal", run=ids[0])
+    samples = lab.sql("SELECT * EXCLUDE (campaigns) FROM samples WHERE run_id = $run ORDER BY ordinal", run=ids[0])
     notes = lab.sql("SELECT line, code, text FROM notes WHERE log_id = $log ORDER BY line", log=row["log_id"])
     out += ["", *_table(samples.drop("run_id", "log_id", "ordinal"))]
     out += [f"note, line {n['line'] or '-'}: {n['code']}: {n['text']}" for n in notes.iter_rows(named=True)]
@@ -59,12 +58,9 @@ def _table(frame: "pl.DataFrame") -> list[str]:
 
 def _log_lines(path: str, file: str, sha256: str, line: int | None, around: int) -> Iterator[str]:
     """The lines around the beginning of the run, or why they cannot be shown."""
-    texts = sources.texts(file) if Path(file).exists() else ()
-    text = next((t for t in texts if isinstance(t, sources.Text) and t.path == path), None)
-    if text is None:
-        yield f"{path}: the log is no longer there; the store keeps its numbers, not its text"
-    elif text.sha256 != sha256:
-        yield f"{path}: the log has changed since it was read; its lines are not shown"
+    text = text_of(path, file, sha256)
+    if isinstance(text, str):
+        yield text
     else:
         first = max(1, (line or 1) - around)
         yield from (f"{n:>7}  {t}" for n, t in islice(text.lines(), first - 1, (line or 1) + around))

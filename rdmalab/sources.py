@@ -24,6 +24,8 @@ from functools import cache, partial
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, NamedTuple, cast
 
+from rdmalab.wrapping import unwrapped
+
 _CHUNK = 4 << 20  # bytes; a literal-first scan of 4 MiB pieces is as fast as one over a mapped file
 _KEEP = 32 << 20  # a text up to this size is held in memory and read once
 _MEMBER = 256 << 20  # a compressed tar cannot be entered in the middle, so its members are held: none beyond this
@@ -117,7 +119,7 @@ class Text:
         self._encoding = _encoding_of(start)
         if self.size_bytes == len(start):
             data = start.decode(self._encoding, errors="replace").encode() if self._encoding else start
-            self._data = data.removeprefix(_MARK)
+            self._data = unwrapped(data.removeprefix(_MARK))
 
     @classmethod
     def of(cls, content: str | bytes, path: str = "-") -> "Text":
@@ -135,6 +137,11 @@ class Text:
         if self._data is not None:
             yield 1, self._data
             return
+        for number, chunk in self._pieces():
+            yield number, unwrapped(chunk)
+
+    def _pieces(self) -> Iterator[tuple[int, bytes]]:
+        """The same as it stands in the file."""
         number, rest = 1, b""
         for block in self._blocks():
             block = rest + block
@@ -353,4 +360,5 @@ def _printable(name: str) -> str:
 def _reason(error: Exception) -> str:
     if isinstance(error, _RefusedError):
         return str(error)
-    return (getattr(error, "strerror", None) or str(error) or type(error).__name__).lower()
+    said = (getattr(error, "strerror", None) or str(error) or type(error).__name__).lower()
+    return said.splitlines()[0].rstrip(" :")  # tarfile tells what every one of its readers says

@@ -91,7 +91,9 @@ def _toml(folder: Path, groups: dict[str, _Group]) -> str:
 name = {_text(folder.absolute().name)}
 title = ""
 # customer = ""
+# dates = [2026-11-03, 2026-11-07]  # first and last day of the measurements
 # synthetic = true              # marks every page of a report
+# pairs = "*/run-{{pair}}.log"    # only if runs were taken turn by turn: the same {{pair}} in two fabrics is one pair
 # notes = ["..."]
 
 # One [[fabric]] for each network that is compared; the first is the baseline.
@@ -125,7 +127,8 @@ def _fabric(name: str, group: _Group) -> str:
         f"name = {_text(name)}",
         f"label = {_text(name)}",
         f'family = "{family}"  # {shown}',
-        "# link_rate_gbit_s = 400        # of one port in one direction; not in the logs",
+        '# nic = "ConnectX-7"            # model of the adapter; not in the logs',
+        "# link_rate_gbit_s = 400        # of one port in one direction, Gb/s; not in the logs",
         "# ports_per_node = 8            # that may carry this traffic; not in the logs",
         f"mtu_bytes = {group.mtu_bytes.most_common(1)[0][0]}"
         if group.mtu_bytes

@@ -6,7 +6,7 @@ simulation or seed, so the same values always give the same answer. Measurements
 """
 
 import math
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -15,6 +15,9 @@ from statistics import NormalDist, quantiles
 
 LEAST_RUNS = 6  # of five values the range itself covers only 93.75 %
 EXACT_UP_TO = 10_000  # ratios or averages; beyond, the normal approximation is as good as exact
+
+CHANGE_NEEDS = 8  # runs: of seven no order is rarer than 1 in 9, so no change could be shown
+_ORDERS_UP_TO = 13  # runs whose orders are counted; 2^13 sets of runs
 
 _Tail = Callable[[int], float]  # P(statistic <= count) when there is no difference
 
@@ -52,6 +55,16 @@ class Ratio:
         if self.low is None or self.high is None:
             return "too few runs"
         return "higher" if self.low > 1 else "lower" if self.high < 1 else "no difference shown"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """The level of a series changes between value *after* - 1 and value *after*, counted from 0."""
+
+    after: int
+    median_before: float
+    median_after: float
+    p_value: float
 
 
 def median(values: Iterable[float]) -> float:
@@ -140,6 +153,98 @@ def ratio(
     return Ratio(estimate, ratios[rank - 1], ratios[-rank], 1 - 2 * tail(rank - 1), n, m, p_value)
 
 
+def change_point(values: Iterable[float]) -> Change | None:
+    """
+    Where the level of a series in time order changes most, by Pettitt's rank test (Applied Statistics 28, 1979).
+
+    K is the largest |sum over i <= t < j of sgn(x_i - x_j)| over all t. Up to 13 values its probability is counted over
+    all orders; above it is Pettitt's 2 exp(-6 K^2 / (n^3 + n^2)), which is too large rather than too small. Ties only
+    ever make the p-value larger than without them.
+
+    Args:
+        values: One value per run, in the order of time.
+
+    Returns:
+        The change that fits best, whatever its p-value; None below 8 values.
+
+    Raises:
+        ValueError: There is no value, or one is not finite.
+    """
+    given = [float(v) for v in values]
+    ordered, n = _sorted(given), len(given)
+    if n < CHANGE_NEEDS:
+        return None
+    # twice the mid-rank of a value among n, less n + 1: what it adds to the statistic
+    scores = [bisect_left(ordered, x) + bisect_right(ordered, x) - n for x in given]
+    sums = [abs(total) for total in accumulate(scores)][:-1]
+    most = max(sums)
+    at = sums.index(most) + 1
+    if n > _ORDERS_UP_TO:
+        p_value = min(1.0, 2 * math.exp(-6 * most**2 / (n**3 + n**2)))
+    else:
+        p_value = 1 - _orders_below(n, most) / math.factorial(n)
+    return Change(at, median(given[:at]), median(given[at:]), p_value)
+
+
+@lru_cache(maxsize=256)
+def _orders_below(n: int, most: int) -> int:
+    """Of the n! orders of n ranks, those whose every beginning keeps Pettitt's statistic below *most*."""
+    ways = [1] + [0] * (2**n - 1)
+    total = [0] * 2**n
+    for chosen in range(1, 2**n):
+        lowest = chosen & -chosen
+        total[chosen] = total[chosen ^ lowest] + 2 * lowest.bit_length() - n - 1
+        if abs(total[chosen]) < most:
+            ways[chosen] = sum(ways[chosen ^ (1 << i)] for i in range(n) if chosen >> i & 1)
+    return ways[-1]
+
+
+def runs_to_decide(
+    numerator_values: Iterable[float],
+    denominator_values: Iterable[float],
+    coverage: float = 0.95,
+    paired: bool = False,
+    most: int = 1000,
+) -> int | None:
+    """
+    How many runs a side (or pairs) the interval of :func:`ratio` would need to exclude 1, if all else stays as it is.
+
+    Assumes that the ratio of today and the scatter of today (robust, on logarithms)
+    persist, and that the Hodges-Lehmann estimate of normal logarithms has its large-sample variance, pi/3 of that of a
+    mean (Lehmann, Nonparametrics, 1975). It is a forecast: with so many runs half of all repetitions would decide.
+
+    Args:
+        numerator_values: One positive value per run.
+        denominator_values: The same of the other side; when *paired*, in the same order.
+        coverage: Of the interval.
+        paired: As for :func:`ratio`.
+        most: Where a forecast ends to be one.
+
+    Returns:
+        At least 6, and the present number where the interval excludes 1 already. None where the sides show no
+        difference at all, where it would take more than *most*, or where fewer than 3 runs a side show no scatter.
+
+    Raises:
+        ValueError: As :func:`ratio` does.
+    """
+    above, below = _positive(numerator_values), _positive(denominator_values)
+    found = ratio(above, below, coverage, paired)
+    if found.verdict in ("higher", "lower"):
+        return min(found.n, found.m)
+    distance = abs(math.log(found.estimate))
+    if distance == 0 or min(found.n, found.m) < 3:
+        return None
+    if paired:
+        variance = _deviation([math.log(a / b) for a, b in zip(above, below, strict=True)]) ** 2
+    else:
+        variance = sum(_deviation([math.log(x) for x in side]) ** 2 for side in (above, below))
+    quantile = NormalDist().inv_cdf((1 + coverage) / 2)
+    needed = max(LEAST_RUNS, math.ceil(quantile**2 * math.pi / 3 * variance / distance**2))
+    # what has not decided with the present number needs one more at least
+    needed = max(needed, min(found.n, found.m) + 1) if min(found.n, found.m) >= LEAST_RUNS else needed
+    return needed if needed <= most else None
+
+
 def holm(p_values: Iterable[float]) -> list[float]:
     """
     P-values of one table, adjusted so that all of them together keep the error rate (Holm's step-down method).
@@ -162,6 +267,18 @@ def holm(p_values: Iterable[float]) -> list[float]:
     return [adjusted[i] for i in range(len(given))]
 
 
+def spread(values: Iterable[float]) -> float:
+    """
+    Robust standard deviation: 1.4826 x the median absolute deviation, 0 where more than half of the values are equal.
+
+    Raises:
+        ValueError: There is no value, or one is not finite.
+    """
+    given = list(values)
+    centre = median(given)
+    return 1.4826 * median(abs(x - centre) for x in given)
+
+
 def outliers(values: Iterable[float]) -> list[bool]:
     """
     Marks the values further than 3.5 standard deviations from the median, the deviation estimated robustly.
@@ -176,12 +293,17 @@ def outliers(values: Iterable[float]) -> list[bool]:
         ValueError: There is no value, or one is not finite.
     """
     given = list(values)
-    centre = median(given)
-    deviation = 1.4826 * median(abs(x - centre) for x in given)
+    centre, deviation = median(given), _deviation(given)
+    return [deviation > 0 and abs(x - centre) > 3.5 * deviation for x in given]
+
+
+def _deviation(given: Sequence[float]) -> float:
+    """:func:`spread`, or where more than half of the values are equal the interquartile range / 1.349."""
+    deviation = spread(given)
     if deviation == 0 and len(given) > 1:
         low, _, high = quantiles(given, n=4, method="inclusive")
         deviation = (high - low) / 1.349
-    return [deviation > 0 and abs(x - centre) > 3.5 * deviation for x in given]
+    return deviation
 
 
 def _sorted(values: Iterable[float]) -> list[float]:

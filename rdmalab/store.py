@@ -22,6 +22,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from rdmalab import recomputed
 from rdmalab.errors import StoreError, UsageError
 from rdmalab.model import Note, Reading, Run, Sample
 
@@ -71,16 +72,16 @@ TABLES: dict[str, dict[str, str]] = {
     "notes": {"log_id": "VARCHAR", **_record_columns(Note)},
     "campaigns": {
         "campaign": "VARCHAR", "title": "VARCHAR", "customer": "VARCHAR", "synthetic": "BOOLEAN", "root": "VARCHAR",
-        "file_sha256": "VARCHAR", "notes": "VARCHAR[]",
+        "file_sha256": "VARCHAR", "notes": "VARCHAR[]", "first_day": "DATE", "last_day": "DATE", "pairs": "VARCHAR",
     },
     "fabrics": {
         "campaign": "VARCHAR", "fabric": "VARCHAR", "label": "VARCHAR", "fabric_family": "VARCHAR",
         "ordinal": "BIGINT", "link_rate_gbit_s": "DOUBLE", "ports_per_node": "BIGINT", "mtu_bytes": "BIGINT",
         "gpus_per_node": "BIGINT", "gpus_per_domain": "BIGINT", "scale_up_gbyte_s": "DOUBLE", "in_network": "BOOLEAN",
-        "nic": "VARCHAR",
+        "nic": "VARCHAR", "gpu": "VARCHAR", "pcie": "VARCHAR",
     },
     "same": {"campaign": "VARCHAR", "measures": "VARCHAR", "tests": "VARCHAR[]", "size_bytes": "BIGINT"},
-    # Logs of a fabric that hold readings and no run: telemetry taken beside the tests.
+    # Logs that hold no run: telemetry and NCCL lines beside the tests; the fabric where one claims them.
     "places": {"campaign": "VARCHAR", "log_id": "VARCHAR", "path": "VARCHAR", "fabric": "VARCHAR"},
     "members": {
         "campaign": "VARCHAR", "run_id": "VARCHAR", "log_id": "VARCHAR", "path": "VARCHAR", "fabric": "VARCHAR",
@@ -88,7 +89,8 @@ TABLES: dict[str, dict[str, str]] = {
         "declared_size_bytes": "BIGINT", "declared_ranks": "BIGINT", "declared_operation": "VARCHAR",
         "declared_program": "VARCHAR", "declared_latency_convention": "VARCHAR",
         "refused_because": "VARCHAR", "limit_gbyte_s": "DOUBLE", "limit_formula": "VARCHAR",
-        "limit_source": "VARCHAR", "limit_missing": "VARCHAR",
+        "limit_source": "VARCHAR", "limit_flag": "VARCHAR",
+        "limit_missing": "VARCHAR", "paired_as": "VARCHAR",
     },
 }  # fmt: skip
 
@@ -130,7 +132,7 @@ _VIEWS = {
                m.declared_size_bytes,
                r.fabric AS fabric_printed, r.transport AS transport_printed,
                l.transport_verdict, l.transport_gdr, l.transport_fallback, m.path, l.sha256, m.declared,
-               m.limit_gbyte_s, m.limit_formula, m.limit_source, m.limit_missing,
+               m.limit_gbyte_s, m.limit_formula, m.limit_source, m.limit_flag, m.limit_missing, m.paired_as,
                CASE WHEN r.pair_key IS NOT NULL THEN
                     first_value(r.run_id) OVER (
                         PARTITION BY m.campaign, coalesce(r.pair_key, r.run_id)
@@ -139,7 +141,7 @@ _VIEWS = {
                m.refused_because
         FROM raw.runs r JOIN raw.members m USING (run_id) JOIN raw.logs l ON l.log_id = r.log_id)""",
     "samples": """
-        SELECT s.*, m.campaigns FROM raw.samples s
+        SELECT s.*, m.campaigns FROM ({recomputed}) s
         LEFT JOIN (SELECT run_id, list_sort(list(DISTINCT campaign)) AS campaigns
                    FROM raw.members GROUP BY run_id) m USING (run_id)""",
     "readings": """
@@ -161,9 +163,10 @@ _VIEWS = {
                {sample},
                {run_in_results},
                r.transport_printed, r.transport_verdict, r.transport_gdr, r.transport_fallback, r.path, r.sha256,
-               r.limit_gbyte_s, r.limit_formula, r.limit_source, r.limit_missing,
-               100 * coalesce(s.busbw_gbyte_s, s.bw_avg_gbit_s / 8) / r.limit_gbyte_s AS utilization_pct
-        FROM raw.samples s
+               r.limit_gbyte_s, r.limit_formula, r.limit_source, r.limit_flag, r.limit_missing, r.paired_as,
+               100 * coalesce(s.busbw_gbyte_s, s.bw_avg_gbit_s / 8) / r.limit_gbyte_s AS utilization_pct,
+               {recomputed_columns}
+        FROM ({recomputed}) s
         JOIN runs r USING (run_id)
         WHERE r.excluded_because IS NULL""",
 }
@@ -175,6 +178,8 @@ def _views() -> dict[str, str]:
     sample = [c for c in TABLES["samples"] if c not in ("run_id", "log_id", "ordinal", "size_bytes")]
     renamed = {c: f"run_{c}" for c in (*sample, "line", "status")}
     columns = {
+        "recomputed": recomputed.sql("raw.samples", "raw.runs"),
+        "recomputed_columns": ", ".join(f"s.{name}" for name in recomputed.NAMES),
         "run": ", ".join(f"r.{c}" for c in run),
         "sample": ", ".join(f"s.{c}" for c in sample),
         "run_in_results": ", ".join(
@@ -325,7 +330,7 @@ def frame_of_columns(table: str, columns: Mapping[str, Sequence[Any]]) -> "pl.Da
 
     kinds: dict[str, Any] = {
         "VARCHAR": pl.String, "BIGINT": pl.Int64, "DOUBLE": pl.Float64, "BOOLEAN": pl.Boolean,
-        "VARCHAR[]": pl.List(pl.String), "TIMESTAMPTZ": pl.Datetime("us", "UTC"),
+        "VARCHAR[]": pl.List(pl.String), "TIMESTAMPTZ": pl.Datetime("us", "UTC"), "DATE": pl.Date,
     }  # fmt: skip
     return pl.DataFrame(
         {

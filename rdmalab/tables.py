@@ -5,6 +5,7 @@ is a 1; never so few that a bound prints equal to the median, or as 1 where the 
 """
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from html import escape
 from typing import TYPE_CHECKING
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 from rdmalab.compare import SLOWER
 
 if TYPE_CHECKING:
-    from rdmalab.compare import Cell, Comparison, Table
+    from rdmalab.compare import Cell, Comparison, Refusal, Table
 
 NBSP, THIN = "\u00a0", "\u2009"
 _TIME_UNITS = ((1e6, "s"), (1e3, "ms"), (1.0, "µs"))
@@ -114,6 +115,24 @@ def cell_html(text: str, kind: str = "num") -> str:
     return f'<td class="{kind}">{escape(text)}</td>'
 
 
+def aligned(texts: Sequence[str]) -> list[str]:
+    """
+    The HTML of the numbers of one column, padded with invisible digits so that their decimal points align.
+
+    What is no plain number ("not measured", "1/104") pads nothing and is not padded.
+    """
+    places = [len(t.partition(".")[2]) if _PLAIN.fullmatch(t) else None for t in texts]
+    most = max((p for p in places if p is not None), default=0)
+    out = []
+    for text, place in zip(texts, places, strict=True):
+        missing = "" if place is None or place == most else "0" * (most - place) if place else "." + "0" * most
+        out.append(escape(text) + (f'<span class="pad">{missing}</span>' if missing else ""))
+    return out
+
+
+_PLAIN = re.compile(rf"[\d{THIN}]+(?:\.\d+)?")
+
+
 def table_html(head: Sequence[str], rows: Iterable[str], *, over: str = "", foot: str = "", kind: str = "data") -> str:
     """A table from ready head and body rows (HTML); *over* is a first head row, *foot* stands below as the caption."""
     first = f"<tr>{over}</tr>" if over else ""
@@ -133,8 +152,15 @@ def comparison_lines(c: "Comparison") -> list[str]:
     out: list[str] = []
     for table in c.tables:
         out += [_subject_text(table), *_aligned(_comparison_rows(c, table)), ""]
+    out += [_refusal_text(r) for r in c.refusals]
     out.append("~ no difference shown; ? too few runs for an interval; ratio: times as fast as the baseline")
     return out
+
+
+def _refusal_text(refusal: "Refusal") -> str:
+    """One line on what stands beside nothing, and why."""
+    names = list(dict.fromkeys(s.operation if s.kind == "collective" else s.test for s in refusal.subjects))
+    return f"not compared: {', '.join(str(n) for n in names)} of {', '.join(refusal.fabrics)}: {refusal}"
 
 
 def _subject_text(table: "Table") -> str:

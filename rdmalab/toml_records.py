@@ -1,5 +1,6 @@
 """TOML files of the user as records, with complaints that name the line."""
 
+import datetime
 import re
 import tomllib
 import typing
@@ -15,6 +16,7 @@ from rdmalab.errors import RdmalabError, UsageError, did_you_mean
 _KINDS: dict[object, tuple[type | tuple[type, ...], str]] = {
     str: (str, "a text"), bool: (bool, "true or false"),
     int: (int, "a whole number"), float: ((int, float), "a number"),
+    datetime.date: (datetime.date, "a day like 2026-11-30, without quotes"),
 }  # fmt: skip
 
 
@@ -80,8 +82,10 @@ class Reader:
     def value(self, key: str, value: Any, wanted: Any, table: str, index: int) -> Any:
         """*value*, if it is what the annotation *wanted* of the record says: ``float | None``, ``tuple[str, ...]``."""
         if typing.get_origin(wanted) is tuple:
-            if not isinstance(value, list) or not all(isinstance(v, str) for v in value):
-                self.fail(key, f"{key} wants a list of texts", table, index)
+            kind = typing.get_args(wanted)[0]
+            if not isinstance(value, list) or not all(type(v) is kind for v in value):
+                what = "texts" if kind is str else "days like 2026-11-30, without quotes"
+                self.fail(key, f"{key} wants a list of {what}", table, index)
             return tuple(value)
         if typing.get_origin(wanted) is dict:
             if not isinstance(value, dict):

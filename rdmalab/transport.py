@@ -28,6 +28,11 @@ _LAYERS = {"IB": "ib", "RoCE": "roce"}
 _MOST_EVIDENCE = 6
 
 
+def is_verbs(net: str) -> bool:
+    """Whether a net speaks verbs, so that its device numbers are those of the list of RDMA devices."""
+    return bool(_VERBS_NETS.match(net))
+
+
 class Hop(NamedTuple):
     """A kind of connection that one process opened: through which net and device, with GPUDirect RDMA or without."""
 
@@ -36,6 +41,7 @@ class Hop(NamedTuple):
     net: str  # IB, NCCL RDMA Plugin v9, AWS Libfabric, Socket, ...
     device: int
     gdr: bool
+    relayed: bool = False  # through the device of another rank of the node (PXN)
 
 
 class Device(NamedTuple):
@@ -173,7 +179,7 @@ def _kind(facts: Facts, hop: Hop) -> str:
         return "ofi"
     if hop.net.startswith(_TCP_NETS):
         return "socket"
-    if _VERBS_NETS.match(hop.net):
+    if is_verbs(hop.net):
         return _layer_of(facts, hop)
     return "rdma_unspecified" if hop.gdr else "unknown"
 

@@ -4,9 +4,11 @@
 runs". Every sentence goes through one message catalogue, so that a language is a file of translations.
 """
 
+import copy
+import math
 import re
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -15,7 +17,7 @@ from rdmalab.compare import FASTER, MIN_RUNS, NO_DIFFERENCE, NOT_MEASURED, SLOWE
 from rdmalab.language import translator
 from rdmalab.phrases import translated
 from rdmalab.series import TEST_KEY
-from rdmalab.tables import NBSP, number_text, ratio_texts, value_texts
+from rdmalab.tables import NBSP, number_text, ratio_texts, time_unit, value_texts
 from rdmalab.units import size_text
 
 if TYPE_CHECKING:
@@ -88,12 +90,22 @@ class Words(Phrasing):
     def __init__(self, c: "Comparison", lang: str = "en") -> None:
         super().__init__(lang)
         self.c = c
+        self._shown = dict(c.labels)
 
     # -- small parts ----------------------------------------------------------------------------------------------
 
     def label(self, fabric: str) -> str:
         """The name of a fabric in reports; its words stay on one line."""
-        return self.c.labels[fabric].replace(" ", NBSP)
+        return self._shown[fabric].replace(" ", NBSP)
+
+    @cached_property
+    def brief(self) -> "Words":
+        """The same words with names that end before their rate (``RoCEv2`` for ``RoCEv2 100G``) where none is lost."""
+        other = copy.copy(self)
+        short = {f: re.sub(r"(?: \S*\d\S*)+$", "", label) or label for f, label in self.c.labels.items()}
+        if len(set(short.values())) == len(short):
+            other._shown = short
+        return other
 
     def sentence(self, text: str) -> str:
         """A text with a capital at its beginning, unless the name of a fabric stands there."""
@@ -254,22 +266,116 @@ class Words(Phrasing):
 
     @cached_property
     def verdict(self) -> list[str]:
-        """The clauses of the cover: the headline's smallest and largest size, or its one size and the next test's."""
-        table = self.c.headline
+        """
+        The clauses of the cover: the headline's smallest and largest size, or its one size and the next test's.
+
+        At most 22 words, or 34 Chinese characters: the first wording that is short enough. What it leaves out stands
+        in the lead.
+        """
+        return next((clauses for clauses in self._verdicts() if self._is_short(clauses)), self._verdicts()[-1])
+
+    def _is_short(self, clauses: list[str]) -> bool:
+        """Whether a verdict can be read at a glance; a word of letters or digits counts as one Chinese character."""
+        text = " ".join(clauses)
+        return len(_SIGN.findall(text)) <= 34 if self.lang == "zh" else len(text.split()) <= 22
+
+    def _verdicts(self) -> list[list[str]]:
+        """The wordings of the verdict, the fullest first; the last one is short whatever the data."""
+        table, brief = self.c.headline, self.brief
         first, last = table.common_sizes[0], table.common_sizes[-1]
-        clauses = [self.at(table, first)]
-        if first != last:
-            clauses.append(self.at(table, last, again=True))
-        elif second := self.second:
-            template = self._("{quantity}: {clause}")
-            clauses = [
-                template.format(quantity=self.quantity(t.subject), clause=self.at(t, size))
-                for t, size in ((table, first), (second, second.common_sizes[-1]))
-            ]
-        clauses[0] = self.sentence(clauses[0])
         if first == last:
+            second = [[self._of_both(self.second), brief._of_both(brief.second)], []][self.second is None]
+            ways = [self._one_size(), *([x] for x in second if x), [self.at(table, first)], [brief.at(table, first)]]
+        else:
+            ways = [w._two_sizes(table, first, last) for w in (self, brief)]
+            ways += [x for w in (self, brief) if (x := w._two_sizes_short(table, first, last))]
+            ways += [[brief.counted(table, first), brief.counted(table, last, again=True)]]
+        ways += [[brief.counted(table, first)], [self._changes(table)]]
+        return [self._closed(way) for way in ways]
+
+    def _closed(self, clauses: list[str]) -> list[str]:
+        """Clauses as a sentence: a capital, semicolons, a full stop; clauses of unlike quantities are sentences."""
+        clauses = [self.sentence(clauses[0]), *clauses[1:]]
+        if len(self.c.headline.common_sizes) == 1:
             return [self._stop(x) for x in clauses]
         return [*(self._("{clause};").format(clause=x) for x in clauses[:-1]), self._stop(clauses[-1])]
+
+    def _one_size(self) -> list[str]:
+        """The headline's one size, and the largest of the next test's."""
+        table, second = self.c.headline, self.second
+        if second is None:
+            return [self.at(table, table.common_sizes[0])]
+        template = self._("{quantity}: {clause}")
+        return [
+            template.format(quantity=self.quantity(t.subject), clause=self.at(t, size))
+            for t, size in ((table, table.common_sizes[0]), (second, second.common_sizes[-1]))
+        ]
+
+    def _of_both(self, second: "Table | None") -> str:
+        """One fabric that is ahead, or behind, in both tests: one sentence; empty where they differ."""
+        table = self.c.headline
+        if second is None or (second.baseline, second.fabrics) != (table.baseline, table.fabrics):
+            return ""
+        sizes = table.common_sizes[0], second.common_sizes[-1]
+        cells = [t.cell(t.others[0], size) for t, size in zip((table, second), sizes, strict=True)]
+        verdicts = {x.verdict if x else "" for x in cells}
+        if len(table.others) > 1 or verdicts not in ({FASTER}, {SLOWER}):
+            return ""
+        winner, loser = table.others[0], table.baseline
+        if verdicts == {SLOWER}:
+            winner, loser = loser, winner
+        one, two = (ratio_texts(x, inverse=verdicts == {SLOWER})[0] for x in cells if x)
+        names = {"latency": self._("latency"), "bandwidth": self._("bandwidth")}
+        return self._(
+            "{winner} is {ratio} times as fast as {loser} in {what} at {size}, {ratio2} times in {what2} at {size2}"
+        ).format(
+            winner=self.label(winner), loser=self.label(loser), ratio=one, ratio2=two, size=self.size(sizes[0]),
+            size2=self.size(sizes[1]), what=names.get(table.subject.kind, ""), what2=names.get(second.subject.kind, ""),
+        )  # fmt: skip
+
+    def _two_sizes(self, table: "Table", first: int | None, last: int | None) -> list[str]:
+        return [self.at(table, first), self.at(table, last, again=True)]
+
+    def _two_sizes_short(self, table: "Table", first: int | None, last: int | None) -> list[str]:
+        """All ahead, or all behind, at the first size; at the last one those that still are, in fewer words."""
+        cells = [x for f in table.others if (x := table.cell(f, first))]
+        ends = [x for f in table.others if (x := table.cell(f, last))]
+        if {x.verdict for x in (*cells, *ends)} == {SLOWER} and len(cells) == len(ends):
+            ratios = self.join(ratio_texts(x, inverse=True)[0] for x in ends)
+            tail = self._("at {size} {ratios} times").format(size=self.size(last), ratios=ratios)
+            return [self.at(table, first), tail]
+        if {x.verdict for x in cells} != {FASTER} or not {x.verdict for x in ends} <= {FASTER, NO_DIFFERENCE}:
+            return []
+        still = [x for x in ends if x.verdict == FASTER]
+        if not still:
+            return [self.at(table, first), self._("at {size} no difference is shown").format(size=self.size(last))]
+        template = (
+            self._("at {size} {ratios} times") if len(still) == len(ends) else self._("at {size} only {fabrics}, "
+                "{ratios} times")
+        )  # fmt: skip
+        ratios = self.join(ratio_texts(x)[0] for x in still)
+        return [
+            self.at(table, first),
+            template.format(size=self.size(last), fabrics=self._names(still), ratios=ratios),
+        ]
+
+    def counted(self, table: "Table", size_bytes: int | None, *, again: bool = False) -> str:
+        """How many fabrics one size shows faster, slower, neither; *again*: than the baseline that was just named."""
+        words = {
+            FASTER: self._("{n} faster"), SLOWER: self._("{n} slower"),
+            NO_DIFFERENCE: self._("{n} not shown to differ"), TOO_FEW: self._("{n} with too few runs"),
+        }  # fmt: skip
+        counts = Counter(x.verdict for f in table.others if (x := table.cell(f, size_bytes)))
+        parts = self.clauses(word.format(n=counts[v]) for v, word in words.items() if counts[v])
+        template = self._("at {size} {parts}") if again else self._("Against {base} at {size}: {parts}")
+        return template.format(
+            base=self.label(table.baseline), size=self.size(size_bytes), parts=parts or self._("not measured")
+        )
+
+    def _changes(self, table: "Table") -> str:
+        return self._("Which of {n} fabrics is faster depends on the test and the message size").format(
+            n=len(table.fabrics)
+        )
 
     def _stop(self, sentence: str) -> str:
         return self._("{sentence}.").format(sentence=sentence)
@@ -281,28 +387,34 @@ class Words(Phrasing):
         return self.c.first(kinds[self.c.headline.subject.kind])
 
     def lead(self) -> str:
-        """The lines under the verdict: the exact conditions of its clauses, and what a factor is."""
-        table = self.c.headline
+        """The lines under the verdict: the exact conditions of its clauses, what it leaves out, what a factor is."""
+        table, second = self.c.headline, self.second if len(self.c.headline.common_sizes) == 1 else None
         if table.subject.kind == "collective":
             factor = self._("A factor is a ratio of times of one {operation}, from {runs}.").format(
                 operation=self.operation(table.subject), runs=self.runs(table)
             )
+            parts = [self._stop(self.subject_line(table.subject)), *self._left_unsaid(second), factor]
+            shown = [second] if second else []
         else:
-            factor = self._("{quantity}; a factor is in favour of the first named, from {runs}.").format(
-                quantity=self.quantity(table.subject), runs=self.runs(table)
+            parts, shown = self._left_unsaid(second), [table, *([second] if second else [])]
+        parts += [
+            self._("{quantity}: {subject}, from {runs}.").format(
+                quantity=self.quantity(t.subject), subject=self.subject_line(t.subject), runs=self.runs(t)
             )
-        parts = [self._stop(self.subject_line(table.subject)), factor]
-        shown = [table]
-        if len(table.common_sizes) == 1 and (second := self.second):
-            shown.append(second)
-            parts.append(
-                self._("{quantity}: {subject}, from {runs}.").format(
-                    quantity=self.quantity(second.subject),
-                    subject=self.subject_line(second.subject),
-                    runs=self.runs(second),
-                )
-            )
-        return self.text([*parts, *(self.named_tests(t) for t in shown if t.subject.tests)])
+            for t in shown
+        ]
+        if any(t.subject.tests for t in (table, *shown)):
+            parts.append(self._("Unlike tools stand beside each other where the campaign file declares so."))
+        return self.text([*parts, *dict.fromkeys(x for t in (table, *shown) for x in self._without_size(t))])
+
+    def _left_unsaid(self, second: "Table | None") -> list[str]:
+        """The clauses of the fullest verdict in which the verdict was shortened."""
+        table = self.c.headline
+        ends = [(table, table.common_sizes[0]), (table, table.common_sizes[-1])]
+        if second is not None:
+            ends[1] = second, second.common_sizes[-1]
+        clauses = list(dict.fromkeys(self.reading(t, size) for t, size in ends))
+        return [] if self.verdict == self._verdicts()[0] else clauses
 
     def named_tests(self, table: "Table") -> str:
         """Which test stands for which fabric, where they are not the same one."""
@@ -311,14 +423,13 @@ class Words(Phrasing):
             for f, t in table.subject.tests
             if f in table.fabrics
         ]
-        said = [self._("Unlike tools, declared to measure the same: {pairs}.").format(pairs=self.series(pairs))]
-        for fabric in table.streams:
-            said.append(
-                self._("{fabric}: the test states no message size; the campaign file sets it beside {size}.").format(
-                    fabric=self.label(fabric), size=self.size(table.of(fabric)[0].size_bytes)
-                )
-            )
-        return self.text(said)
+        declared = self._("Unlike tools, declared to measure the same: {pairs}.").format(pairs=self.series(pairs))
+        return self.text([declared, *self._without_size(table)])
+
+    def _without_size(self, table: "Table") -> list[str]:
+        """The fabrics whose test states no message size, and beside which size the campaign file sets it."""
+        template = self._("{fabric}: the test states no message size; the campaign file sets it beside {size}.")
+        return [template.format(fabric=self.label(f), size=self.size(table.of(f)[0].size_bytes)) for f in table.streams]
 
     def _test(self, table: "Table", fabric: str, test: str) -> str:
         """A test with the configuration that its runs share."""
@@ -328,7 +439,25 @@ class Words(Phrasing):
         return self._("{test} ({how})").format(test=test, how=how) if how else test
 
     def title(self, table: "Table") -> str:
-        """A finding over the range of sizes: where a fabric is faster, slower, or not shown to differ."""
+        """A finding over the range of sizes, with short names where it would not fit on two lines."""
+        ways = [self._title(table), self.brief._title(table)]
+        return next((x for x in ways if _columns(x) <= _TITLE_COLUMNS), self._counted_title(table))
+
+    def _counted_title(self, table: "Table") -> str:
+        """Many fabrics: how many of their ratios show what."""
+        cells = [x for x in table.cells if x.ratio is not None]
+        words = {
+            FASTER: self._("{n} faster"), SLOWER: self._("{n} slower"),
+            NO_DIFFERENCE: self._("{n} not shown to differ"), TOO_FEW: self._("{n} with too few runs"),
+        }  # fmt: skip
+        counts = Counter(x.verdict for x in cells)
+        parts = self.clauses(word.format(n=counts[v]) for v, word in words.items() if counts[v])
+        return self._("{all} ratios of {n} fabrics to {base}: {parts}").format(
+            all=len(cells), n=len(table.others), base=self.label(table.baseline), parts=parts
+        )
+
+    def _title(self, table: "Table") -> str:
+        """Where a fabric is faster, slower, or not shown to differ."""
         if not any(x.verdict in (FASTER, SLOWER, NO_DIFFERENCE) for x in table.cells):
             return self._("Too few runs to rank: {runs}, and an interval needs {least}").format(
                 runs=self.runs(table), least=MIN_RUNS
@@ -420,6 +549,135 @@ class Words(Phrasing):
         texts = [ratio_texts(x, inverse=inverse)[0] for x in ((high, low) if inverse else (low, high))]
         return texts[0] if texts[0] == texts[1] else self._("{low} to {high}").format(low=texts[0], high=texts[1])
 
+    def time_title(self, table: "Table") -> str:
+        """What each fabric takes at the smallest common size."""
+        size = table.common_sizes[0]
+        scale, unit = self.time_scale(table, size)
+        cells = [x for f in table.fabrics if (x := table.cell(f, size))]
+        shown = cells if len(cells) <= 3 else [min(cells, key=lambda x: x.median), max(cells, key=lambda x: x.median)]
+        values = [
+            self._("{fabric} {value}").format(
+                fabric=self.label(x.fabric), value=f"{value_texts(x, scale)[0]}{NBSP}{unit}"
+            )
+            for x in shown
+        ]
+        template = (
+            self._("{quantity} at {size}: {parts}")
+            if shown == cells
+            else self._("{quantity} at {size}, from the fastest to the slowest: {parts}")
+        )
+        return template.format(quantity=self.quantity(table.subject), size=self.size(size), parts=self.clauses(values))
+
+    def time_scale(self, table: "Table", size_bytes: int | None) -> tuple[float, str]:
+        """The unit in which one size of a table of times is printed: that which suits the baseline."""
+        base = table.cell(table.baseline, size_bytes)
+        return time_unit(base.median) if base else (1.0, "µs")
+
+    def ratio_title(self, table: "Table") -> str:
+        """The size at which each fabric is farthest ahead of the baseline, or behind it."""
+        parts = []
+        far = {f: self._farthest(table, f) for f in table.others}
+        if all(x.ratio_low is None for x in table.cells):
+            return self._("Too few runs for an interval of a ratio to {base}").format(base=self.label(table.baseline))
+        if not any(far.values()):
+            return self._("No interval of a ratio to {base} excludes 1").format(base=self.label(table.baseline))
+        for fabric, x in self._outermost(far):
+            words = {FASTER: self._("{fabric} {ratio} times at {size}"),
+                     SLOWER: self._("{fabric} behind, 1/{inverse} at {size}")}  # fmt: skip
+            template = words[x.verdict] if x else self._("{fabric}: no difference shown")
+            if x is None and all(y.verdict != NO_DIFFERENCE for y in table.of(fabric)):
+                template = self._("{fabric} not ranked")
+            parts.append(
+                template.format(
+                    fabric=self.label(fabric), ratio=ratio_texts(x)[0] if x else "", size=self.size(x.size_bytes)
+                    if x else "", inverse=ratio_texts(x, inverse=True)[0] if x else "",
+                )
+            )  # fmt: skip
+        return self._("Farthest from {base}: {parts}").format(
+            base=self.label(table.baseline), parts=self.clauses(parts)
+        )
+
+    @staticmethod
+    def _outermost(far: "dict[str, Cell | None]") -> "list[tuple[str, Cell | None]]":
+        """All fabrics, or of more than three the two that are farthest from the baseline."""
+        if len(far) <= 3:
+            return sorted(far.items(), key=lambda pair: pair[1] is None)
+        return sorted(far.items(), key=lambda pair: -abs(math.log(pair[1].ratio or 1)) if pair[1] else 1.0)[:2]
+
+    def _farthest(self, table: "Table", fabric: str) -> "Cell | None":
+        """The cell of the largest ratio of those that are faster; where none is, of the smallest that are slower."""
+        cells = [x for x in table.of(fabric) if x.ratio is not None]
+        faster = [x for x in cells if x.verdict == FASTER]
+        slower = [x for x in cells if x.verdict == SLOWER]
+        if faster:
+            return max(faster, key=lambda x: x.ratio or 0)
+        return min(slower, key=lambda x: x.ratio or 0) if slower else None
+
+    def follows(self, table: "Table") -> list[tuple[str, str]]:
+        """(for whom, what follows) for small and for large messages, and what these runs do not speak for."""
+        out = []
+        small, large = parts_of(table)
+        if small:
+            head = self._("If your job moves small messages, up to {size}")
+            out.append(
+                (head.format(size=self.size(small.common_sizes[-1])), self._stop(self.sentence(self._title(small))))
+            )
+        if large:
+            head = self._("If it moves large messages, from {size}")
+            out.append(
+                (head.format(size=self.size(large.common_sizes[0])), self._stop(self.sentence(self._title(large))))
+            )
+        silent = self._(
+            "Other ranks, other operations, a network under other load: these runs speak only for the conditions above."
+        )
+        return [*out, (self._("What would change this"), silent)] if out else []
+
+    def half_of_limit(self, table: "Table") -> str:
+        """From which size on each fabric uses half of its limit."""
+        parts = []
+        if not any(x.utilization for x in table.cells):
+            return self._("No limit is known, so there is no share of it.")
+        for fabric in table.fabrics:
+            shares = [(x.size_bytes, x.utilization) for x in table.of(fabric) if x.utilization]
+            reached = next((s for s, y in shares if y.median >= 50), None)
+            name = self.label(fabric)
+            if not shares:
+                parts.append(self._("{fabric}: no limit known").format(fabric=name))
+            elif reached is None:
+                most = max((y for _, y in shares), key=lambda y: y.median)
+                parts.append(
+                    self._("{fabric}: not reached, at most {percent}").format(
+                        fabric=name, percent=self.percent(value_texts(most)[0])
+                    )
+                )
+            else:
+                parts.append(self._("{fabric}: {size}").format(fabric=name, size=self.size(reached)))
+        return self._("Half of the limit is reached at: {parts}.").format(parts=self.series(parts))
+
+    def left_out(self, table: "Table") -> str:
+        """How many runs of the kind were left out, and why; the ends and directions that count elsewhere not."""
+        nothing = ("other ", "no rows", "no_data")
+        gone = [
+            (r["fabric"], why)
+            for r in self.c.runs.iter_rows(named=True)
+            if r["kind"] in (table.subject.kind, None)
+            and (why := r["excluded_because"])
+            and not why.startswith(nothing)
+        ]
+        if not gone:
+            return self._("No run was left out but those that count elsewhere or print no result.")
+        words = {
+            "failed": self._("the benchmark failed"), "truncated": self._("cut before its end"),
+            "wrong data": self._("the benchmark found wrong data"),
+        }  # fmt: skip
+        parts = [
+            self._("{fabric}: {runs} ({why})").format(
+                fabric=self.label(f), runs=self.count(n), why=words.get(why, self.stated(why))
+            )
+            for (f, why), n in Counter(gone).items()
+        ]
+        return self._("Left out: {parts}.").format(parts=self.series(parts))
+
     def told_sizes(self, table: "Table") -> "list[int | None]":
         """The sizes that the title and the readings speak of: tables and charts beside them must print these."""
         sizes = [table.compared_sizes[0], table.compared_sizes[-1], table.common_sizes[0], table.common_sizes[-1]]
@@ -428,33 +686,46 @@ class Words(Phrasing):
                 sizes += [x.size_bytes for x in _extremes(cells)]
             if not verdict:
                 sizes += [c[-1].size_bytes for c in map(_head, _by_fabric(cells).values())]
+        sizes += [x.size_bytes for f in table.others if (x := self._farthest(table, f))]
+        if table is self.c.headline:
+            sizes += [s for part in parts_of(table) if part for s in self.told_sizes(part)]
         return [s for s in table.compared_sizes if s in sizes]
 
     def throughput_title(self, table: "Table") -> str:
         """What each fabric moves at the largest size."""
         collective = table.subject.kind == "collective"
         size, unit = table.common_sizes[-1], "GB/s" if collective else "Gb/s"
+        found = {f: x.busbw if collective else x for f in table.fabrics if (x := table.cell(f, size))}
+        names, order = self._told(table, {f: x.median for f, x in found.items() if x})
         parts = []
-        for fabric in table.fabrics:
-            cell = table.cell(fabric, size)
-            shown = (cell.busbw if collective else cell) if cell else None
+        for fabric in names:
+            shown = found.get(fabric)
             template = self._("{fabric} {value}") if shown else self._("{fabric} not measured")
             value = f"{value_texts(shown)[0]}{NBSP}{unit}" if shown else ""
             parts.append(template.format(fabric=self.label(fabric), value=value))
         template = self._("Bus bandwidth at {size}: {parts}") if collective else self._("Bandwidth at {size}: {parts}")
-        return template.format(size=self.size(size), parts=self.clauses(parts))
+        return template.format(size=self.size(size), parts=order.format(parts=self.clauses(parts)))
+
+    def _told(self, table: "Table", values: dict[str, float]) -> tuple[list[str], str]:
+        """(the fabrics that a title names, how it says that these are not all): of more than three the two ends."""
+        if len(table.fabrics) <= 3 or len(values) < 2:
+            return list(table.fabrics)[:3], "{parts}"
+        ends = [min(values, key=lambda f: values[f]), max(values, key=lambda f: values[f])]
+        return ends, self._("of {n}, the lowest and the highest: ").format(n=len(values)) + "{parts}"
 
     def utilization_title(self, table: "Table") -> str:
         """The share of the own limit at the largest size."""
         size = table.common_sizes[-1]
+        shares = {f: x.utilization.median for f in table.fabrics if (x := table.cell(f, size)) and x.utilization}
+        names, order = self._told(table, shares)
         return self._("Of their own limits at {size}: {parts}").format(
-            size=self.size(size), parts=self.shares(table, size)
+            size=self.size(size), parts=order.format(parts=self.shares(table, size, names))
         )
 
-    def shares(self, table: "Table", size_bytes: int | None) -> str:
+    def shares(self, table: "Table", size_bytes: int | None, fabrics: "Sequence[str]" = ()) -> str:
         """``TCP 47 %, RoCEv2 50 %``: the use of each own limit at one size."""
         parts = []
-        for fabric in table.fabrics:
+        for fabric in fabrics or table.fabrics:
             cell = table.cell(fabric, size_bytes)
             value = self.percent(value_texts(cell.utilization)[0]) if cell and cell.utilization else ""
             template = self._("{fabric} {value}") if value else self._("{fabric} not known")
@@ -469,12 +740,14 @@ class Words(Phrasing):
         """One size in full sentences, for the columns under a chart."""
         return self._stop(self.sentence(self.at(table, size_bytes)))
 
-    def short_reading(self, table: "Table", size_bytes: int | None) -> str:
-        """One size in few words, for a row of the summary."""
+    def short_reading(
+        self, table: "Table", size_bytes: int | None, mark: "Callable[[str], str]" = lambda text: text
+    ) -> str:
+        """One size in few words, for a row of the summary; *mark* goes around the factors and the silence."""
         templates = {
             FASTER: self._("{fabric}: {ratio} times as fast."),
             SLOWER: self._("{base} is {inverse} times as fast as {fabric}."),
-            NO_DIFFERENCE: self._("{fabric}: no difference shown."),
+            NO_DIFFERENCE: self._("{fabric}: {nothing}."),
             NOT_MEASURED: self._("{fabric}: a value of 0 gives no ratio."),
             TOO_FEW: self._("{fabric}: {runs} against {others}, not ranked."),
         }  # fmt: skip
@@ -486,8 +759,9 @@ class Words(Phrasing):
                 continue
             said.append(
                 templates[x.verdict].format(
-                    fabric=self.label(fabric), base=self.label(table.baseline), ratio=ratio_texts(x)[0],
-                    inverse=ratio_texts(x, inverse=True)[0], runs=self.count(x.n), others=base.n if base else 0,
+                    fabric=self.label(fabric), base=self.label(table.baseline), ratio=mark(ratio_texts(x)[0]),
+                    inverse=mark(ratio_texts(x, inverse=True)[0]), runs=self.count(x.n), others=base.n if base else 0,
+                    nothing=mark(self._("no difference shown")),
                 )
             )  # fmt: skip
         return self.text(said)
@@ -535,7 +809,9 @@ class Words(Phrasing):
         if not slow:
             return self._("No host stands out among {n}").format(n=len(pairs.hosts))
         if len(slow) > 3:
-            return self._("{k} of {n} hosts are slow with every partner").format(k=len(slow), n=len(pairs.hosts))
+            return self._("{k} of {n} hosts are slow with most of their partners").format(
+                k=len(slow), n=len(pairs.hosts)
+            )
         return self._("Slow with their partners: {hosts}").format(hosts=self.join(slow))
 
     def pairs_line(self, pairs: "Pairs") -> str:
@@ -545,22 +821,22 @@ class Words(Phrasing):
             "Bus bandwidth of {operation}, {dtype}, {place}, {ranks} ranks on 2 nodes at {size}, GB/s; {fabric}, "
             "{pairs} pairs, {runs} runs."
         ).format(
-            operation=self.collective(pairs.operation), dtype=pairs.dtype, place=place, ranks=pairs.ranks,
-            size=self.size(pairs.size_bytes), fabric=self.label(pairs.fabric), pairs=len(pairs.busbw_gbyte_s),
+            operation=self.collective(pairs.test), dtype=pairs.dtype, place=place, ranks=pairs.ranks,
+            size=self.size(pairs.size_bytes), fabric=self.label(pairs.fabric), pairs=len(pairs.values),
             runs=pairs.runs,
         )  # fmt: skip
 
     def slow_hosts(self, pairs: "Pairs") -> str:
         """The medians of the slow hosts against the others."""
         slow = pairs.slow_hosts
-        rest = [pairs.median_of(h) for h in pairs.hosts if h not in slow]
+        medians = {h: m for h in pairs.hosts if (m := pairs.median_of(h)) is not None}
+        rest = [m for h, m in medians.items() if h not in slow]
         if not slow or not rest:
             return self._("The medians of the hosts lie between {low} and {high} GB/s.").format(
-                low=number_text(min(map(pairs.median_of, pairs.hosts))),
-                high=number_text(max(map(pairs.median_of, pairs.hosts))),
+                low=number_text(min(medians.values())), high=number_text(max(medians.values()))
             )
         return self._("{hosts}: {values} GB/s in the median of their pairs; the others {low} to {high}.").format(
-            hosts=self.join(slow), values=self.join(number_text(pairs.median_of(h)) for h in slow),
+            hosts=self.join(slow), values=self.join(number_text(medians[h]) for h in slow),
             low=number_text(min(rest)), high=number_text(max(rest)),
         )  # fmt: skip
 
@@ -579,6 +855,12 @@ class Words(Phrasing):
             "cpu_receiver": self._("CPU of the receiver, % of one core"), "cpu_all": self._("CPU, % of all cores"),
         }[kind]  # fmt: skip
 
+    def busiest(self, kind: str, fabric: str, median_pct: float) -> str:
+        """The largest use of what was measured."""
+        return self._("{what}: {value} in the median on {fabric}").format(
+            what=self.use(kind), value=number_text(median_pct), fabric=self.label(fabric)
+        )
+
     def remarks_on_use(self, kinds: set[str], *, costs: bool) -> list[str]:
         """What must stand beside the figures of use that are shown."""
         out = [self.spinning_kernels()] if kinds & {"gpu_busy", "sm_active", "gpu_memory"} else []
@@ -590,6 +872,15 @@ class Words(Phrasing):
                 )
             )
         return out
+
+    def doubt(self, code: str) -> str:
+        """What the code of a note says of numbers that disagree."""
+        return {
+            "size_time_mismatch": self._("Size, time and algbw of a row disagree"),
+            "average_mismatch": self._("The mean of the rows is not the average that the tool printed"),
+            "implied_ranks": self._("busbw / algbw implies another number of ranks than the log names"),
+            "unit_conflict": self._("Size and message rate refute the unit of a header; the proved one was taken"),
+        }[code]
 
     def spinning_kernels(self) -> str:
         """The sentence that stands under every figure of GPU use."""
@@ -616,7 +907,7 @@ class Words(Phrasing):
                 out.append(
                     self._("{fabric}: {limit} = {formula}").format(
                         fabric=self.label(fabric), limit=f"{number_text(shown, 4)}{NBSP}{unit}",
-                        formula=self.stated(str(cells[0].limit_formula)),
+                        formula=self.formula(str(cells[0].limit_formula)),
                     )
                 )  # fmt: skip
             else:
@@ -627,6 +918,38 @@ class Words(Phrasing):
                     )
                 )
         return out
+
+    def formula(self, text: str) -> str:
+        """A formula with the signs of mathematics."""
+        return self.stated(text).replace(" x ", " × ").replace(" - ", " \u2212 ")
+
+    def limit_sources(self, table: "Table") -> str:
+        """What the limits rest on: what they share, then what is one fabric's; empty where no limit is known."""
+        by_part: dict[str, list[str]] = defaultdict(list)
+        for fabric in table.fabrics:
+            told = {x.limit_source for x in table.of(fabric) if x.limit_source}
+            for part in dict.fromkeys(p for source in sorted(told) for p in source.split("; ")):
+                by_part[part].append(fabric)
+        known = {f for fabrics in by_part.values() for f in fabrics}
+        parts = [self.stated(p) for p, fabrics in by_part.items() if len(fabrics) == len(known)]
+        parts += [
+            self._("for {fabrics} {source}").format(
+                fabrics=self.join(map(self.label, fabrics)), source=self.stated(part)
+            )
+            for part, fabrics in by_part.items()
+            if len(fabrics) < len(known)
+        ]
+        return self._("Sources: {parts}").format(parts=self.series(parts)) if parts else ""
+
+    def explained(self, table: "Table", fabric: str) -> str:
+        """What the logs of a fabric state that lifts its limit: a switch or NVLink hardware that adds numbers up."""
+        part = table.points.filter(table.points["fabric"] == fabric)
+        stated = sorted({str(a) for a in part["algorithm"].drop_nulls() if _IN_NETWORK.search(str(a))})
+        if not stated:
+            return ""
+        return self._("{algorithm} in use, as the logs state: this limit does not apply.").format(
+            algorithm=self.listed(stated)
+        )
 
     def above_limit(self, table: "Table") -> list[str]:
         """One warning for every fabric that exceeds its limit: it is never printed without a word."""
@@ -639,16 +962,17 @@ class Words(Phrasing):
             ]
             if over:
                 share, size = max(over, key=lambda pair: pair[0].median)
+                cause = self.explained(table, fabric) or self._(
+                    "the link rate, the ports or the domain in the campaign file are wrong, or part of the traffic did "
+                    "not cross this link."
+                )
                 out.append(
-                    self._(
-                        "{fabric} stands above its limit in {operation} at {size} ({percent} %): the link rate, the "
-                        "ports or the "
-                        "domain in the campaign file are wrong, or part of the traffic did not cross this link."
-                    ).format(
+                    self._("{fabric} stands above its limit in {operation} at {size} ({percent} %): {cause}").format(
                         fabric=self.label(fabric),
                         operation=self.operation(table.subject),
                         size=self.size(size),
                         percent=value_texts(share)[0],
+                        cause=cause,
                     )
                 )
         return out
@@ -697,11 +1021,37 @@ class Words(Phrasing):
         shown = self.series(
             tests if full or len(tests) <= 6 else [*tests[:5], self._("{n} more").format(n=len(tests) - 5)]
         )
-        if refusal.reason == "sizes":
+        if refusal.reason in ("sizes", "unpaired"):
             shown = self._("{tests}: {sizes}").format(tests=shown, sizes=self._sizes(refusal.sizes))
         have, lack = self.join(map(self.label, refusal.fabrics)), self.join(map(self.label, refusal.missing))
         why, closes = self._reasons()[refusal.reason]
-        return self._stop(shown), why.format(have=have, lack=lack), closes.format(n=MIN_RUNS, lack=lack)
+        because = [why.format(have=have, lack=lack), *([self._differs(refusal)] if refusal.differs else [])]
+        return self._stop(shown), self.text(because), closes.format(n=MIN_RUNS, lack=lack)
+
+    def _differs(self, refusal: "Refusal") -> str:
+        """In what the nearest measurand of the other fabrics is another one."""
+        names = {
+            "dtype": self._("type"), "redop": self._("reduction"), "root": self._("root"), "ranks": self._("ranks"),
+            "communicator_ranks": self._("ranks a communicator"), "nodes": self._("nodes"),
+            "placement": self._("placement"), "aggregated_iterations": self._("operations an iteration"),
+            "tool": self._("tool"), "test": self._("test"), "bidirectional": self._("both directions"),
+            "memory": self._("memory"), "latency_convention": self._("latency"), "connection": self._("connection"),
+            "queue_pairs": self._("QPs"), "streams": self._("streams"), "protocol": self._("protocol"),
+            "side": self._("printed by"), "reverse": self._("sent by the server"),
+        }  # fmt: skip
+        words = {
+            "in_place": self._("in place"), "out_of_place": self._("out of place"), "None": self._("not stated"),
+            "one_way": self._("one way (half the round trip)"), "round_trip": self._("full round trip"),
+            "True": self._("yes"), "False": self._("no"), "client": self._("client"), "server": self._("server"),
+        }  # fmt: skip
+        told = [
+            self._("{field} {here} against {there}").format(
+                field=names[d.field], here=words.get(str(d.here), str(d.here)),
+                there=words.get(str(d.there), str(d.there)),
+            )
+            for d in refusal.differs
+        ]  # fmt: skip
+        return self._("The nearest test of the others differs: {fields}.").format(fields=self.clauses(told))
 
     def _sizes(self, sizes: "Sequence[int | None]") -> str:
         if len(sizes) == 1:
@@ -724,6 +1074,10 @@ class Words(Phrasing):
             "no_common_size": (self._("No message size is shared by {have}."), self._("the same sizes on both.")),
             "sizes": (self._("At these sizes measured on {have} only."), self._("{n} runs at the same sizes on "
             "{lack}.")),
+            "unpaired": (
+                self._("The campaign file pairs the runs of {have}, and no pair is whole here."),
+                self._("a run on each for every pair that 'pairs' of rdmalab.toml names."),
+            ),
             "zero": (self._("A value of 0 was printed on {have}, which gives no ratio."), self._("longer runs, or "
             "more printed digits.")),
             "no_value": (
@@ -743,6 +1097,39 @@ class Words(Phrasing):
                 self._("tests of the same convention."),
             ),
         }  # fmt: skip
+
+    @property
+    def days(self) -> str:
+        """When it was measured, as the campaign file says; empty where it does not."""
+        first, last = self.c.campaign.get("first_day"), self.c.campaign.get("last_day")
+        if first is None or last is None:
+            return ""
+        if first == last:
+            return str(first.isoformat())
+        return self._("{first} to {last}").format(first=first.isoformat(), last=last.isoformat())
+
+    def pairing(self, table: "Table") -> list[str]:
+        """How the runs of both sides were set against each other."""
+        pairs = [x.pairs for x in table.cells if x.pairs is not None]
+        if not pairs:
+            return [self._("The runs are not paired: every run of one fabric is set against every run of the other.")]
+        few, most = min(pairs), max(pairs)
+        count = str(few) if few == most else self._("{low} to {high}").format(low=few, high=most)
+        return [self._("The runs are paired as the campaign file says, {n} pairs a size.").format(n=count)]
+
+    def corrected(self, table: "Table") -> list[str]:
+        """What is left of the differences when all sizes of a fabric are tested together (Holm)."""
+        out = []
+        for fabric in table.others:
+            cells = [x for x in table.of(fabric) if x.p_holm is not None]
+            told = [x for x in cells if x.verdict in (FASTER, SLOWER)]
+            if len(cells) < 2 or not told:
+                continue
+            left = sum(x.p_holm is not None and x.p_holm <= 0.05 for x in told)
+            sentence = self._("{fabric}: of {told} sizes with a difference, {left} remain when all {n} are tested "
+                "together (Holm).")  # fmt: skip
+            out.append(sentence.format(fabric=self.label(fabric), told=len(told), left=left, n=len(cells)))
+        return out
 
     def selection(self) -> list[str]:
         """What the parameters and the campaign left out of this comparison, one sentence each."""
@@ -765,6 +1152,30 @@ def _by_fabric(cells: "Iterable[Cell]") -> "dict[str, list[Cell]]":
     for x in cells:
         out[x.fabric].append(x)
     return dict(out)
+
+
+_IN_NETWORK = re.compile("NVLS|SHARP|COLLNET", re.IGNORECASE)
+_HAN = re.compile("[\u4e00-\u9fff]")
+_SIGN = re.compile(r"[\u4e00-\u9fff]|[\w.]+?(?=[\u4e00-\u9fff]|[^\w.]|$)")
+_TITLE_COLUMNS = 122  # what two lines of a title hold
+_SMALL, _LARGE = 64 << 10, 64 << 20
+
+
+def _columns(text: str) -> int:
+    """How wide a text is, in letters; a Chinese character is as wide as two."""
+    return len(text) + len(_HAN.findall(text))
+
+
+def parts_of(table: "Table") -> "tuple[Table | None, Table | None]":
+    """The small and the large messages of a table, up to 64 KiB and from 64 MiB; None where it has no two sizes."""
+    if len(table.common_sizes) < 2:
+        return None, None
+
+    def part(sizes: "list[int]") -> "Table | None":
+        return replace(table, cells=tuple(x for x in table.cells if x.size_bytes in sizes)) if sizes else None
+
+    sizes = [s for s in table.common_sizes if s is not None]
+    return part([s for s in sizes if s <= _SMALL]), part([s for s in sizes if s >= _LARGE])
 
 
 def _head(cells: "list[Cell]") -> "list[Cell]":

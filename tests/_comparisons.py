@@ -215,16 +215,22 @@ BANDWIDTH = Subject(
     reverse=False,
 )  # fmt: skip
 
-Values = Mapping[tuple[str, int | None], Sequence[float]]
+Values = Mapping[tuple[str, int | None], Sequence[float | None]]
 
 
 def points_of(
-    subject: Subject, values: Values, *, limit: float | None = None, share: float | None = None
+    subject: Subject, values: Values, *, limit: float | None = None, share: float | None = None, paired: bool = False
 ) -> pl.DataFrame:
-    """The points of one subject: (fabric, size) → one value a run; *share* is the use of the limit in per cent."""
+    """
+    The points of one subject: (fabric, size) → one value a run; *share* is the use of the limit in per cent.
+
+    Where *paired*, the runs of two fabrics belong together in the order given; a value of None is no run.
+    """
     rows = []
     for (fabric, size), runs in values.items():
         for i, value in enumerate(runs):
+            if value is None:
+                continue
             row: dict[str, Any] = dict.fromkeys((*series.COLLECTIVE_KEY, *series.TEST_KEY, *series.RESIDUE))
             row |= {k: getattr(subject, k) for k in row if hasattr(subject, k)}
             row |= {"time_us": None, "lat_typical_us": None, "bw_avg_gbit_s": None, "busbw_gbyte_s": None}
@@ -234,13 +240,14 @@ def points_of(
                 "size_declared": False, "hosts": ["node-a", "node-b"], "limit_gbyte_s": limit,
                 "limit_formula": "12.5 x 4096 / 4178" if limit else None,
                 "limit_missing": None if limit else "link_rate_gbit_s", "utilization_pct": share,
+                "limit_source": "a table of limits" if limit else None, "paired_as": f"{i:02}" if paired else None,
                 subject.metric: value,
             }  # fmt: skip
             if subject.kind == "collective" and size and value:
                 row["busbw_gbyte_s"] = round(1.875 * size / value / 1e3, 2)
             rows.append(row)
     texts = dict.fromkeys(
-        ("tool", "operation", "dtype", "redop", "placement", "test", "memory", "connection"), pl.String
+        ("tool", "operation", "dtype", "redop", "placement", "test", "memory", "connection", "paired_as"), pl.String
     )
     metrics = ("time_us", "lat_typical_us", "bw_avg_gbit_s", "busbw_gbyte_s", "utilization_pct", "limit_gbyte_s")
     floats = dict.fromkeys(metrics, pl.Float64)

@@ -11,6 +11,7 @@ from rdmalab import stats
 from rdmalab.compare import BASELINE, FASTER, MIN_RUNS, NO_DIFFERENCE, NOT_MEASURED, SLOWER, TOO_FEW, Comparison
 from rdmalab.errors import NothingToCompare, UsageError
 from rdmalab.lab import Lab
+from rdmalab.pages.fabric_comparison import FabricComparison
 from tests._comparisons import (
     BANDWIDTH,
     COLLECTIVE,
@@ -28,6 +29,7 @@ from tests._comparisons import (
     ucx,
     write_bw,
 )
+from tests.conftest import Bench, nccl_log
 
 Make = Callable[..., Lab]
 TWO = campaign("tcp", "roce")
@@ -53,6 +55,60 @@ def test_a_ratio_is_a_speed_up_for_times_and_for_bandwidths() -> None:
     assert times.ratio == pytest.approx(2, rel=0.01)
     assert rates.ratio == pytest.approx(2, rel=0.01)
     assert (times.verdict, rates.verdict) == (FASTER, FASTER)
+
+
+BASE = (10.0, 20.0, 40.0, 80.0, 160.0, 320.0)
+
+
+def test_paired_runs_are_set_against_their_partners_only() -> None:
+    """Every run halves the time of its partner: 2 to the digit when paired (p = 2 / 2^6), undecided when not."""
+    half = tuple(t / 2 for t in BASE)
+    cells = [
+        comparison((LATENCY, {("a", 8): BASE, ("b", 8): half}), paired=paired).headline.cell("b", 8)
+        for paired in (True, False)
+    ]
+    assert cells[0]
+    assert cells[1]
+    assert (cells[0].verdict, cells[0].pairs) == (FASTER, 6)
+    assert (cells[0].ratio, cells[0].ratio_low, cells[0].ratio_high) == (2, 2, 2)
+    assert cells[0].p_value == pytest.approx(2 / 2**6)
+    assert (cells[1].verdict, cells[1].pairs) == (NO_DIFFERENCE, None)
+
+
+def test_a_run_without_a_partner_is_in_no_pair() -> None:
+    """Seven runs against six: the medians are of all runs, the ratio of the six pairs; five pairs win nothing."""
+    values = {("a", 8): (*BASE, 5.0), ("b", 8): tuple(t / 2 for t in BASE)}
+    cell = comparison((LATENCY, values), paired=True).headline.cell("b", 8)
+    assert cell
+    assert (cell.pairs, cell.verdict) == (6, FASTER)
+    values["b", 8] = (None, *(t / 2 for t in BASE[1:]))  # type: ignore[assignment]
+    few = comparison((LATENCY, values), paired=True).headline.cell("b", 8)
+    assert few
+    assert (few.pairs, few.ratio, few.verdict) == (5, 2, TOO_FEW)
+
+
+def test_runs_that_should_be_paired_and_are_not_are_refused() -> None:
+    """At 64 B no pair is whole: said, with the fabrics and the size, instead of an unpaired ratio."""
+    values = {
+        ("a", 8): BASE, ("b", 8): BASE,
+        ("a", 64): (*BASE, *[None] * 6), ("b", 64): (*[None] * 6, *BASE),
+    }  # fmt: skip
+    made = comparison((LATENCY, values), paired=True)
+    assert [(r.reason, r.fabrics, r.sizes) for r in made.refusals] == [("unpaired", ("a", "b"), (64,))]
+
+
+def test_p_values_are_adjusted_for_the_sizes_of_a_table() -> None:
+    """
+    Six against six, fully apart: p = 2 / 924 at 8 B and 64 B; at 1 KiB the same values on both sides: p = 1.
+
+    Holm: the two smallest times 3 and 2, never below the one before: 3 x 2 / 924 both.
+    """
+    six = around(10)[:6]
+    apart = tuple(v / 2 for v in six)
+    values = {(f, s): apart if f == "b" and s < 1024 else six for f in "ab" for s in (8, 64, 1024)}
+    cells = comparison((LATENCY, values)).headline.of("b")
+    assert [x.p_value for x in cells] == pytest.approx([2 / 924, 2 / 924, 1])
+    assert [x.p_holm for x in cells] == pytest.approx([6 / 924, 6 / 924, 1])
 
 
 @pytest.mark.parametrize(("n", "m"), [(5, 7), (7, 5), (1, 1), (5, 5)])
@@ -289,3 +345,19 @@ def test_used_runs_are_those_behind_ratios(make: Make) -> None:
     assert len(c.used_runs) == 14
     assert list(c.unmatched["path"].str.ends_with("alone.log")) == [True]
     assert [(r.reason, r.sizes) for r in c.refusals] == [("sizes", (4096,))]
+
+
+def test_numbers_that_disagree_are_named_in_the_evidence(bench: Bench) -> None:
+    """A log whose rows do not make up its printed average is said, with the line; what was left out is not."""
+    bench.campaign(
+        '[campaign]\nname = "lab"\n\n[[fabric]]\nname = "a"\nfamily = "roce"\nlogs = ["a*"]\n\n'
+        '[[fabric]]\nname = "b"\nfamily = "infiniband"\nlogs = ["b*"]\n'
+    )
+    bench.log("a.log", nccl_log(footer="# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 99.5 \n#\n"))
+    bench.log("b.log", nccl_log(pid=500))
+    bench.ingest()
+    with Lab(bench.store.path) as lab:
+        found = lab.compare()
+    (doubt,) = found.doubts
+    assert "in 1 of the logs, first in a.log, line" in FabricComparison(found).evidence().html
+    assert (doubt.code, doubt.logs, Path(doubt.path).name) == ("average_mismatch", 1, "a.log")

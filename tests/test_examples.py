@@ -14,7 +14,7 @@ from typing import NamedTuple
 import pytest
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "data" / "examples"
-SYNTHETIC = EXAMPLES / "synthetic"
+SYNTHETIC, PAIRS = EXAMPLES / "synthetic", EXAMPLES / "synthetic-pairs"
 RANKS, NODES, GPUS_PER_NODE = 16, 2, 8
 PAYLOAD_GBYTE_S = {  # link rate / 8 x MTU / (MTU + headers)
     "tcp-100g": 12.5 * 8948 / 9038,
@@ -79,10 +79,11 @@ def generator() -> ModuleType:
 
 
 def test_generator_reproduces_the_committed_files(generator: ModuleType, tmp_path: Path) -> None:
-    """The same seed gives the same bytes, and no file lies in the folder that it does not write."""
+    """The same seed gives the same bytes, and no file lies in the folders that it does not write."""
     generator.main(["--out", str(tmp_path), "--seed", "7"])
     made = {p.relative_to(tmp_path): p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()}
-    kept = {p.relative_to(SYNTHETIC): p.read_bytes() for p in SYNTHETIC.rglob("*") if p.is_file()}
+    folders = [p for campaign in generator.CAMPAIGNS for p in (EXAMPLES / campaign).rglob("*")]
+    kept = {p.relative_to(EXAMPLES): p.read_bytes() for p in folders if p.is_file()}
     assert sorted(made) == sorted(kept)
     assert [str(p) for p in made if made[p] != kept[p]] == []
 
@@ -237,7 +238,24 @@ def test_ucx_client_shows_the_size_in_its_command() -> None:
         assert "| Message size: 8 " in server
 
 
-@pytest.mark.parametrize("folder", ["synthetic", "softroce/repeats", "softroce/single"])
+def test_every_pair_of_nodes_has_its_logs_and_two_faults() -> None:
+    """28 collectives, 56 directions of both ends; an MTU of 1024 in one test, and node 06 below everyone else."""
+    names = [f"{i:02d}" for i in range(1, 9)]
+    unordered = {f"{a}-{b}" for a in names for b in names if a < b}
+    directed = {f"{a}-{b}" for a in names for b in names if a != b}
+    assert {p.name.split(".")[1] for p in PAIRS.glob("nccl/*")} == unordered
+    assert {p.name.split(".")[1] for p in PAIRS.glob("perftest/*")} == directed
+    assert len([*PAIRS.glob("perftest/*.server.log")]) == 56
+    small = {p.name for p in PAIRS.glob("perftest/*") if " Mtu             : 1024[B]\n" in p.read_text()}
+    assert small == {"ib_write_bw.03-05.log", "ib_write_bw.03-05.server.log"}
+    assert all(p.read_text().count(" mtu 5 LID ") == 2 for p in PAIRS.glob("nccl/*"))
+    speed = {p.name.split(".")[1]: float(tables(p)[-1][3]) for p in PAIRS.glob("perftest/*.server.log")}
+    slow = {name: v for name, v in speed.items() if "06" in name}
+    assert max(slow.values()) < 0.9 * min(v for name, v in speed.items() if name not in slow)
+    assert sum(p.stat().st_size for p in PAIRS.rglob("*") if p.is_file()) < 500_000
+
+
+@pytest.mark.parametrize("folder", ["synthetic", "synthetic-pairs", "softroce/repeats", "softroce/single"])
 def test_each_log_belongs_to_one_fabric_at_most(folder: str) -> None:
     """Globs of the campaign file put every log into its fabric, and states of machines into none."""
     campaign = tomllib.loads((EXAMPLES / folder / "rdmalab.toml").read_text())

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+import plotly.graph_objects as go
+import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -49,7 +51,7 @@ def charts(c: Comparison) -> Iterator[Figure]:
 
 def distinct(looks: Mapping[str, figures.Look]) -> bool:
     """No two fabrics of one hue share a dash or a marker."""
-    keys = [(x.text, x.dash) for x in looks.values()] + [(x.text, x.symbol, x.hollow) for x in looks.values()]
+    keys = [(x.line, x.dash) for x in looks.values()] + [(x.text, x.symbol, x.hollow) for x in looks.values()]
     return len(set(keys)) == len(keys)
 
 
@@ -86,7 +88,7 @@ def test_labels_are_text_in_every_chart() -> None:
         words = [a["text"] for a in chart["layout"].get("annotations", ())] + [t["name"] for t in chart["data"]]
         words += chart["layout"].get("yaxis", {}).get("ticktext", ())
         text = "\n".join(words)
-        assert not re.findall(r"<(?!/?(?:b|i|br)>)", text)
+        assert not re.findall(r"<(?!/?(?:b|i|br|span)>|span style=\"color:#[0-9A-F]{6}\">)", text)
         assert "<b>bold" not in text
         assert "&lt;b&gt;" in text
 
@@ -178,14 +180,47 @@ def texts(chart: Any) -> list[str]:
 
 
 def test_limits_that_lie_close_keep_their_own_numbers() -> None:
-    """One label, but no fabric gets the limit of another; equal ones share the number."""
+    """Each has its label, one above and one below its line; equal ones share the number."""
     c = sample(limit=4.0)
     cells = [replace(x, limit_gbyte_s={"a": 4.0, "b": 4.03, "c": 4.0}[x.fabric]) for x in c.headline.cells]
     c = replace(c, tables=(replace(c.headline, cells=tuple(cells)),))
     chart = figures.bandwidth_chart(c, c.headline)
-    assert "<b>limit 4.000 GB/s</b> A, C; <b>limit 4.030 GB/s</b> B" in texts(chart)
+    assert [t for t in texts(chart) if t.startswith("<b>limit")] == [
+        "<b>limit 4.030 GB/s</b> B", "<b>limit 4.000 GB/s</b> A, C",
+    ]  # fmt: skip
     drawn = {s["y0"] for s in json.loads(chart.to_json())["layout"]["shapes"]}
     assert drawn == {4.0, 4.03}
+
+
+def test_the_name_of_a_limit_touches_no_curve() -> None:
+    """Where a curve runs through the left end of the line, the name stands at the right or below."""
+    figure = go.Figure()
+    figure.update_xaxes(range=[math.log10(8), 30 * math.log10(2)])
+    room = figures._Room(figure, [[(8, 0.0), (1 << 30, 100.0)]], 100.0, 480.0, 340.0)
+    assert room.free("limit 90 GB/s", 90.0, "left", "above")
+    assert not room.free("limit 90 GB/s", 90.0, "right", "above")
+    assert not room.free("limit 4 GB/s", 4.0, "left", "below")
+
+
+def test_fabrics_of_one_family_differ_by_tint_and_marker() -> None:
+    """The one with the faster link has the look of the family; the older one is lighter and hollow."""
+    c = sample(families={"a": "infiniband", "b": "infiniband", "c": "roce"})
+    c = replace(c, fabrics=c.fabrics.with_columns(link_rate_gbit_s=pl.Series([200.0, 400.0, 100.0])))
+    found = figures.looks(c)
+    assert found["b"] == figures.LOOKS["infiniband"]
+    assert found["a"] == figures.LOOKS["infiniband-older"]
+
+
+def test_sizes_of_one_fabric_only_are_hatched() -> None:
+    """With the words for it; and no hatch where all sizes are shared."""
+    sizes = [1 << k for k in range(10, 31, 4)]
+    values = {("a", s): around(s / 10) for s in sizes} | {("b", s): around(s / 20) for s in sizes[-2:]}
+    c = comparison((COLLECTIVE, values))
+    chart = figures.time_chart(c, c.headline)
+    patterns = [t.fillpattern.shape for t in chart.data if t.fillpattern.shape]
+    assert patterns == ["/"]
+    whole = sample()
+    assert not [t for t in figures.time_chart(whole, whole.headline).data if t.fillpattern.shape]
 
 
 def test_a_limit_that_is_not_one_is_not_drawn() -> None:
@@ -193,7 +228,7 @@ def test_a_limit_that_is_not_one_is_not_drawn() -> None:
     c = sample(limit=4.0)
     cells = [replace(x, limit_gbyte_s=3.9) if (x.fabric, x.size_bytes) == ("b", 8) else x for x in c.headline.cells]
     c = replace(c, tables=(replace(c.headline, cells=tuple(cells)),))
-    assert [t for t in texts(figures.bandwidth_chart(c, c.headline)) if "limit" in t] == [
+    assert [t for t in texts(figures.bandwidth_chart(c, c.headline)) if t.startswith("<b>limit")] == [
         "<b>limit 4.000 GB/s</b> A, C"
     ]
 

@@ -463,3 +463,12 @@ def test_a_sample_knows_its_line(bench: Bench) -> None:
     for line, size in bench.rows("SELECT DISTINCT line, size_bytes FROM results"):
         assert lines[int(str(line)) - 1].split()[0] == str(size)
     assert lines[int(str(bench.one("SELECT line FROM runs"))) - 1].startswith("# Collective test starting")
+
+
+def test_a_row_of_which_nothing_is_known_costs_no_other_log(bench: Bench) -> None:
+    """A report of perftest that names neither size nor unit keeps its run; the logs beside it are stored too."""
+    info = '{"test_info": {"test": "RDMA_Write_BW_Test", "Device": "mlx5_0"}, "results": {"bw_avg": 92.57,}}\n'
+    bench.log("unknown.json", info)
+    bench.log("nccl.log", nccl_log())
+    bench.ingest()
+    assert bench.rows("SELECT tool, rows FROM runs ORDER BY tool") == [("nccl-tests", 4), ("perftest", 1)]

@@ -46,8 +46,8 @@ KEPT = re.compile(
     |ib_\w+|verbs|libibverbs|ibv_open_device|rdmalab(?:\.toml)?|kernel|busbw|AllReduce|AllGather|ReduceScatter|AlltoAllV?
     |Broadcast|Reduce|Gather|Scatter|SendRecv|Hypercube|hypercube|alltoallv|[nk]-1|all_reduce|all_gather|alltoall|float|sum|none|root|rank|runs
     |out-of-place|in-place|operation|program|latency_convention|facts|same|same|link_rate_gbit_s|ports_per_node|gpus_per_\w+
-    |mtu_bytes|ranks|bidirectional|scale_up_gbyte_s|sha256|Hodges-Lehmann|Mann-Whitney|Moses|B|KiB|MiB|GiB|GB/s|Gb/s
-    |MB/sec|MiB/sec|µs|ms|s|R|g|k|n|x|b|FC-\w+|[0-9a-f]{8,}""",
+    |mtu_bytes|ranks|bidirectional|scale_up_gbyte_s|sha256|Hodges-Lehmann|Mann-Whitney|Moses|Wilcoxon|Holm|B|KiB|MiB|GiB|GB/s|Gb/s
+    |PCIe|Gen\d|x\d+|MB/sec|MiB/sec|µs|ms|s|R|g|k|n|x|b|FC-\w+|[0-9a-f]{8,}""",
     re.VERBOSE,
 )
 
@@ -125,6 +125,12 @@ def formulas() -> Iterator[limits.Limit]:
             for both in (True, False, None):
                 yield limits.point_to_point_limit(family, 100.0, mtu, ports=2, bidirectional=both)
     yield limits.goodput_gbit_s("roce", None, 4096)
+    yield limits.point_to_point_limit("roce", 400.0, 4096, ports=2, pcie="Gen4 x16")
+    for operation in ("sendrecv", "all_reduce"):
+        yield limits.collective_limit(
+            operation, ranks=4, ranks_per_domain=4, domains=1, port_gbit_s=None, ports_per_domain=None, mtu_bytes=None,
+            family=None, scale_up_gbyte_s=448.0, mesh_links=7, nvls_possible=False,
+        )  # fmt: skip
     for operation in ("all_reduce", "alltoall", "broadcast", "sendrecv", "hypercube", "alltoallv", None):
         for domains, ports, up in ((1, 1, 450.0), (2, 3, 1.0), (2, 8, 450.0), (2, None, 1.0), (3, 8, 1.0)):
             for in_network in (True, False):
@@ -218,13 +224,13 @@ def examples(db: str) -> dict[str, Comparison]:
 
 PAIRS = {
     1: Pairs(
-        fabric="甲", operation="all_reduce", dtype="float", ranks=16, placement="in_place", size_bytes=1 << 30,
-        hosts=("1", "2", "3"), busbw_gbyte_s={("1", "2"): 9.0, ("1", "3"): 9.1}, runs=2, limit_gbyte_s=None,
+        fabric="甲", test="all_reduce", dtype="float", ranks=16, placement="in_place", size_bytes=1 << 30,
+        hosts=("1", "2", "3"), values={("1", "2"): 9.0, ("1", "3"): 9.1}, runs=2, limit_gbyte_s=None,
     ),
     7: Pairs(
-        fabric="甲", operation="sendrecv", dtype="float", ranks=2, placement="out_of_place", size_bytes=1 << 20,
+        fabric="甲", test="sendrecv", dtype="float", ranks=2, placement="out_of_place", size_bytes=1 << 20,
         hosts=tuple("12345"), runs=70, limit_gbyte_s=12.0,
-        busbw_gbyte_s={(a, b): 6.0 if b == "5" else 9.0 for a, b in combinations("12345", 2)},
+        values={(a, b): 6.0 if b == "5" else 9.0 for a, b in combinations("12345", 2)},
     ),
 }  # fmt: skip
 
@@ -263,7 +269,7 @@ def texts(page: FabricComparison) -> Iterator[str]:
         html = re.sub(r'<td class="mono">[^<]*</td>', "", block.html)  # paths and hashes
         for text in (Reader(html).text, drawn, hovered, "\n".join(block.alts)):
             for line in text.replace("\u00a0", " ").splitlines():
-                yield cut.sub(" ", line)
+                yield cut.sub(" ", re.sub("出处：.*", "出处", line))  # a citation stays as its source has it
     for key in ("report", "status", "title"):
         yield cut.sub(" ", (page.header()[key] or "").replace("\u00a0", " "))
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rdmalab import limits
-from rdmalab.limits import ScaleUp, cluster_limit, collective_limit, goodput_gbit_s, point_to_point_limit
+from rdmalab.limits import cluster_limit, collective_limit, goodput_gbit_s, point_to_point_limit
 
 ML = "stas00/ml-engineering:network/README.md"
 AWS = "aws-samples/awsome-distributed-training:micro-benchmarks/nccl-tests/README.md"
@@ -53,6 +53,8 @@ def test_coding_is_what_the_encoding_says() -> None:
             share *= Fraction(int(part), int(whole))
         for whole, part in re.findall(r"RS\((\d+),(\d+)\)", row["encoding"]):
             share *= Fraction(int(part), int(whole))
+        for part, whole in re.findall(r"FLIT (\d+)/(\d+)", row["encoding"]):
+            share *= Fraction(int(part), int(whole))
         assert share == Fraction(row["efficiency"]), row
 
 
@@ -75,14 +77,17 @@ def test_pcie_recomputes() -> None:
     """Every PCIe row is the coded rate, and its share after 24 B around each payload."""
     for row in limits.table("pcie"):
         lanes, payload = int(row["lanes"]), int(row["max_payload_bytes"])
-        encoded = Fraction({"Gen3": 8, "Gen4": 16, "Gen5": 32}[row["generation"]] * lanes * 128, 130 * 8)
-        ceiling = encoded * payload / (payload + 24)
+        encoded = Fraction({"Gen3": 8, "Gen4": 16, "Gen5": 32, "Gen6": 64}[row["generation"]] * lanes, 8)
+        flits = row["generation"] == "Gen6"  # FLITs of 256 B carry 242, and of a packet of 255 B 240 are payload
+        encoded *= Fraction(242, 256) if flits else Fraction(128, 130)
+        share = Fraction(240, 255) if flits else Fraction(payload, payload + 24)
+        ceiling = encoded * share
         assert printed(encoded) == float(row["encoded_gbyte_s"]), row
-        assert printed(Fraction(payload, payload + 24)) == float(row["tlp_efficiency"]), row
+        assert printed(share) == float(row["tlp_efficiency"]), row
         assert printed(ceiling) == float(row["ceiling_gbyte_s"]), row
         assert printed(ceiling * 8) == float(row["ceiling_gbit_s"]), row
         expected = limits.pcie_expected_gbyte_s(row["generation"], lanes, payload)
-        assert expected == pytest.approx(float(ceiling))
+        assert flits or expected == pytest.approx(float(ceiling))
 
 
 def test_gpus_recompute_from_their_links() -> None:
@@ -93,13 +98,61 @@ def test_gpus_recompute_from_their_links() -> None:
         assert printed(rate / 8) == float(row["scale_up_gbyte_s"]), row
 
 
-@pytest.mark.parametrize("name", ["links", "goodput", "pcie", "gpus"])
-def test_every_fact_has_a_source_and_none_is_recalled(name: str) -> None:
-    """Each row names its source; no recalled fact is in a table."""
+def test_accelerators_recompute_from_their_links() -> None:
+    """The rate of one direction is that of the links and half of the total; slots and links are those of the table."""
+    for row in limits.table("accelerators"):
+        if row["link"]:
+            family, name, lanes = row["link"].split("/")
+            rate = limits.link_rate_gbit_s(family, name, int(lanes))
+            assert rate is not None, row
+            assert printed(rate / 8) == float(row["scale_up_gbyte_s"]) == float(row["scale_up_total_gbyte_s"]) / 2
+        assert not row["pcie"] or limits.slot_rate(row["pcie"]) is not None, row
+        assert all(column in row for column in row["recalled"].split())
+    for row in limits.table("nics"):
+        slot = limits.slot_rate(row["host_link"])
+        assert slot is not None, row
+        assert float(slot.value) > float(row["port_gbit_s"]), row
+
+
+@pytest.mark.parametrize("name", ["links", "goodput", "pcie", "gpus", "accelerators", "nics", "latency"])
+def test_every_fact_has_a_source_and_says_how_it_is_known(name: str) -> None:
+    """Each row names its source, and whether it was read, derived or recalled; no cell is left open at the end."""
     for row in limits.table(name):
         assert row["source"], row
-        assert row["confidence"] in ("V", "V, secondary", "D"), row
+        assert row["confidence"] in ("V", "V, secondary", "D", "R"), row
         assert None not in row.values()
+        assert (row["confidence"] == "R") == row["source"].startswith(("recalled", "announced")), row
+
+
+def test_public_runs_recompute() -> None:
+    """Every derived column of the public collective runs follows from what was printed."""
+    for row in limits.table("measured"):
+        n, k = int(row["ranks"]), int(row["domains"])
+        busbw, r, b = (
+            float(row[c] or "nan") for c in ("busbw_gbyte_s", "network_gbyte_s_per_domain", "scale_up_gbyte_s")
+        )
+        flat = b if k == 1 else min(b, r)
+        p2p = b if k == 1 else r * (n - 1) * k / (n * (k - 1))
+        switches = 2 * b * (n - 1) / (n + 1) if k == 1 else 2 * r * (n - 1) / n
+        assert printed(busbw / flat) == float(row["busbw_over_flat"]), row
+        assert printed(p2p) == float(row["p2p_bound_gbyte_s"]), row
+        assert printed(max(p2p, switches)) == float(row["in_network_bound_gbyte_s"]), row
+        if row["algbw_gbyte_s"]:
+            algbw = float(row["algbw_gbyte_s"])
+            assert printed(2 / (2 - busbw / algbw)) == float(row["implied_ranks"]), row
+        if row["least_wire_gbyte_s"]:
+            algbw = float(row["algbw_gbyte_s"] or busbw * n / (2 * (n - 1)))
+            wire = limits.minimum_wire_gbyte_s("all_reduce", algbw, k)
+            assert wire is not None
+            assert printed(wire) == float(row["least_wire_gbyte_s"]), row
+            assert printed(wire / r) == float(row["least_wire_share"]), row
+    for row in limits.table("wire"):
+        overhead = 26 if row["stack"] == "ib-local" else 82
+        mtu, line, measured = (float(row[c]) for c in ("mtu_bytes", "line_gbit_s", "measured_gbit_s"))
+        most = line * mtu / (mtu + overhead) * int(row["directions"])
+        assert printed(most) == float(row["bound_gbit_s"]), row
+        assert printed(measured / most) == float(row["measured_over_bound"]), row
+        assert printed(measured / line) == float(row["measured_over_line"]), row
 
 
 # Payload of a link
@@ -211,25 +264,28 @@ def test_public_perftest_runs_are_possible(
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("NVIDIA H100 80GB HBM3", ScaleUp(450, "nvlink", True)),
-        ("NVIDIA H200", ScaleUp(450, "nvlink", True)),
-        ("NVIDIA H20", ScaleUp(450, "nvlink", True)),
-        ("NVIDIA H800", ScaleUp(200, "nvlink", True)),
-        ("NVIDIA GH200 120GB", ScaleUp(450, "nvlink", True)),
-        ("NVIDIA B200", ScaleUp(900, "nvlink", True)),
-        ("NVIDIA B300 SXM6 AC", ScaleUp(900, "nvlink", True)),
-        ("NVIDIA GB200", ScaleUp(900, "nvlink", True)),
-        ("NVIDIA A100-SXM4-40GB", ScaleUp(300, "nvlink", False)),
-        ("A100-SXM4-80GB", ScaleUp(300, "nvlink", False)),
-        ("NVIDIA A800-SXM4-80GB", ScaleUp(200, "nvlink", False)),
-        ("Tesla V100-SXM2-16GB", ScaleUp(150, "nvlink", False)),
-        ("AMD Instinct MI300X", ScaleUp(448, "xgmi", False)),
-        ("Ascend 910B", ScaleUp(196, "hccs", False)),
+        ("NVIDIA H100 80GB HBM3", (450, "nvlink", True)),
+        ("NVIDIA H200", (450, "nvlink", True)),
+        ("NVIDIA H20", (450, "nvlink", True)),
+        ("NVIDIA H800", (200, "nvlink", True)),
+        ("NVIDIA GH200 120GB", (450, "nvlink", True)),
+        ("NVIDIA B200", (900, "nvlink", True)),
+        ("NVIDIA B300 SXM6 AC", (900, "nvlink", True)),
+        ("NVIDIA GB200", (900, "nvlink", True)),
+        ("NVIDIA A100-SXM4-40GB", (300, "nvlink", False)),
+        ("A100-SXM4-80GB", (300, "nvlink", False)),
+        ("NVIDIA A800-SXM4-80GB", (200, "nvlink", False)),
+        ("Tesla V100-SXM2-16GB", (150, "nvlink", False)),
+        ("AMD Instinct MI300X", (448, "xgmi", False)),
+        ("Ascend 910B", (196, "hccs", False)),
     ],
 )
-def test_printed_gpu_names_are_known(name: str, expected: ScaleUp) -> None:
+def test_printed_gpu_names_are_known(name: str, expected: tuple[float, str, bool]) -> None:
     """A name as the driver prints it gives rate per direction, family and whether NVLS is possible."""
-    assert limits.scale_up(name) == expected
+    found = limits.scale_up(name)
+    assert found is not None
+    assert found[:3] == expected
+    assert found.source
 
 
 def test_t4_speaks_pcie() -> None:
@@ -519,3 +575,268 @@ def test_implied_ranks_of_other_operations() -> None:
     assert limits.implied_ranks(100, 100, "broadcast") is None
     with pytest.raises(ValueError, match="algbw_gbyte_s"):
         limits.implied_ranks(1, 0)
+
+
+# Slots, meshes, algorithms
+
+
+def test_a_slot_caps_its_port() -> None:
+    """400G behind Gen4 x16 carries 16 GT/s x 16 x 128/130 = 252.06 Gb/s; Gen5 x16 takes nothing off, nor does Gen6."""
+    found = point_to_point_limit("infiniband", 400, 4096, pcie="Gen4 x16")
+    assert found.gbit_s == pytest.approx(16 * 16 * 128 / 130)
+    assert (found.formula, found.flag) == ("PCIe Gen4 x16, 252.062 Gb/s", "V")
+    assert "pci.h" in found.source
+    for slot in ("Gen5 x16", "Gen6 x8", None):
+        plain = point_to_point_limit("infiniband", 400, 4096, pcie=slot)
+        assert plain.formula == "400 Gb/s x 4096 / (4096 + 26)"
+    assert point_to_point_limit("infiniband", 800, 4096, pcie="Gen6 x4").gbit_s == pytest.approx(800 * 4096 / 4122)
+    two = point_to_point_limit("roce", 400, 4096, ports=2, bidirectional=True, pcie="Gen4 x8").gbit_s
+    assert two == pytest.approx(4 * 16 * 8 * 128 / 130)
+
+
+def test_a_slot_caps_a_cluster() -> None:
+    """Two nodes of A100 with eight 400G ports in Gen4 x16: R = 8 x 31.51, capped by B + R/g = 300 + 31.51."""
+    slot = 16 * 16 * 128 / 130 / 8
+    assert cluster(gpu_model="NVIDIA A100-SXM4-80GB", pcie="Gen4 x16").gbyte_s == pytest.approx(300 + slot)
+    reduced = cluster("broadcast", gpu_model="NVIDIA A100-SXM4-80GB", pcie="Gen4 x16")
+    assert reduced.gbyte_s == pytest.approx(8 * slot)
+    assert reduced.formula == "R = 8 ports x PCIe Gen4 x16, 252.062 Gb/s"
+
+
+@pytest.mark.parametrize(
+    ("gpu", "ranks", "operation", "expected"),
+    [
+        ("AMD Instinct MI300X", 8, "all_reduce", 448),
+        ("AMD Instinct MI300X", 2, "all_reduce", 64),
+        ("AMD Instinct MI300X", 4, "all_gather", 192),
+        ("AMD Instinct MI300X", 8, "sendrecv", 64),
+        ("Ascend 910B", 2, "sendrecv", 28),
+        ("Ascend 910B", 8, "all_reduce", 196),
+        ("NVIDIA A100-SXM4-80GB", 2, "sendrecv", 300),
+    ],
+)
+def test_a_pair_of_a_full_mesh_has_one_link(gpu: str, ranks: int, operation: str, expected: float) -> None:
+    """n GPUs of a full mesh use n - 1 links each, a pair one of 64 or 28 GB/s; NVSwitch gives a pair all links."""
+    found = cluster(operation, gpu_model=gpu, ranks=ranks, nodes=1)
+    assert found.gbyte_s == pytest.approx(expected)
+    up = limits.scale_up(gpu)
+    assert up is not None
+    assert up.source in found.source
+    if ranks == 2:
+        assert up.pair_gbyte_s == expected
+
+
+def test_every_algorithm_has_its_bound() -> None:
+    """16 nodes of eight H100 on 400 GB/s: 423.3 on the GPUs alone, 793.75 in the network; one node: 450, NVLS 700."""
+    many: dict[str, Any] = {
+        "ranks": 128, "ranks_per_domain": 8, "domains": 16, "port_gbit_s": 400, "ports_per_domain": 8,
+        "mtu_bytes": None, "family": "efa", "scale_up_gbyte_s": 450,
+    }  # fmt: skip
+    found = {k: round(v.gbyte_s or 0, 2) for k, v in limits.algorithm_limits("all_reduce", **many).items()}
+    assert found == {"Ring": 423.33, "Tree": 423.33, "NVLS": 423.33, "CollNet": 793.75}
+    one = many | {"ranks": 8, "domains": 1}
+    found = {k: v.gbyte_s for k, v in limits.algorithm_limits("all_reduce", **one).items()}
+    assert found == {"Ring": 450, "Tree": 450, "NVLS": 700}
+    assert list(limits.algorithm_limits("all_reduce", **one, nvls_possible=False)) == ["Ring", "Tree"]
+    assert {v.gbyte_s for v in limits.algorithm_limits("all_gather", **one).values()} == {450}
+
+
+def test_a_rack_is_one_domain() -> None:
+    """72 GB200 of one rack: 900 each, 1750.68 by NVLS; two racks of 64 on 400G a GPU need the network."""
+    rack = {"gpu_model": "NVIDIA GB200", "gpus_per_node": 4, "gpus_per_domain": 72, "ports_per_node": 4}
+    assert printed(cluster(ranks=72, nodes=18, **rack).gbyte_s or 0) == 1750.68
+    assert cluster("all_gather", ranks=72, nodes=18, **rack).gbyte_s == 900
+
+
+# Three answers
+
+H100 = {"gpu_model": "NVIDIA H100 80GB HBM3", "family": "efa", "link_rate_gbit_s": 400, "ports_per_domain": 8}
+TWO_NODES = {**H100, "ranks": 16, "domains": 2}
+
+
+@pytest.mark.parametrize(
+    ("gbyte_s", "facts", "verdict", "missing"),
+    [
+        (750, {}, "open", ("in_network", "nvls")),
+        (490, {"in_network": False, "nvls": False}, "possible", ()),
+        (499, {"in_network": False, "nvls": False}, "possible", ()),
+        (502, {"in_network": False, "nvls": False}, "impossible", ()),
+        (500, {}, "possible", ()),
+        (751.4, {"in_network": False, "nvls": True}, "possible", ()),
+        (752, {"in_network": False, "nvls": True}, "impossible", ()),
+        (752, {}, "impossible", ()),
+        (3000, {"ports_per_domain": None}, "open", ("ports_per_domain",)),
+        (3000, {"link_rate_gbit_s": None}, "open", ("link_rate_gbit_s",)),
+        (3000, {"link_rate_gbit_s": None, "nic": "ConnectX-7"}, "impossible", ()),
+        (3000, {"link_rate_gbit_s": None, "nic": "a card of ours"}, "open", ("link_rate_gbit_s",)),
+    ],
+)
+def test_a_verdict_needs_every_choice_to_agree(
+    gbyte_s: float, facts: dict[str, Any], verdict: str, missing: tuple[str, ...]
+) -> None:
+    """Two nodes of eight H100 on 400 GB/s: 500 on the GPUs alone, 750 in switches; what is missing is named."""
+    found = limits.judge("all_reduce", gbyte_s, TWO_NODES | facts)
+    assert found.verdict == verdict, found
+    assert set(found.missing) == set(missing)
+    assert verdict == "open" or (found.formula and found.source)
+
+
+def test_bounds_of_what_is_missing() -> None:
+    """The least and the greatest bound over ports, switches and domains that nobody states."""
+    found = limits.bounds("all_reduce", TWO_NODES)
+    assert found is not None
+    assert (found.low.gbyte_s, found.high.gbyte_s) == (500, 750)
+    assert limits.bounds("all_reduce", {**H100, "ranks": 16, "gpus_per_domain": 8}) == found
+    inside = limits.bounds("all_reduce", {"gpu_model": "NVIDIA H100 80GB HBM3", "ranks": 8, "domains": 1})
+    assert inside is not None
+    assert (inside.low.gbyte_s, inside.high.gbyte_s, inside.missing) == (450, 700, ("nvls",))
+    anything = limits.bounds(None, {"ranks": 16})
+    assert anything is not None
+    assert anything.high.gbyte_s == math.inf
+    assert limits.bounds("gather", TWO_NODES) is None
+    refused = limits.judge("gather", 1, TWO_NODES)
+    assert (refused.verdict, refused.missing) == ("open", ("a bound of gather across domains",))
+
+
+def test_recalled_facts_make_nothing_impossible() -> None:
+    """Only second-hand documents know H20 and 910B; that an A100 host has Gen4 slots is recalled."""
+    alone = {"ranks": 8, "domains": 1}
+    assert limits.judge("all_gather", 460, {**alone, "gpu_model": "NVIDIA H20"}).verdict == "implausible"
+    assert limits.judge("all_gather", 460, {**alone, "gpu_model": "NVIDIA H200"}).verdict == "impossible"
+    host = {"gpu_model": "NVIDIA A100-SXM4-80GB", "family": "infiniband", "link_rate_gbit_s": 400, "mtu_bytes": 4096}
+    found = limits.judge("write", 40, {**host, "ports": 1, "bidirectional": False})
+    assert (found.verdict, found.missing) == ("open", ("pcie",))
+    assert limits.judge("write", 40, {**host, "ports": 1, "bidirectional": False, "pcie": "Gen4 x16"}).verdict == (
+        "impossible"
+    )
+    assert limits.judge("write", 31.5, {**host, "ports": 1, "bidirectional": False}).verdict == "possible"
+
+
+def test_the_direction_of_a_test_is_asked_for() -> None:
+    """720 Gb/s on NDR is both directions: possible if the test says so, impossible if it does not, else open."""
+    ndr = {"family": "infiniband", "link_rate_gbit_s": 400, "mtu_bytes": 4096, "ports": 1}
+    assert limits.judge("write", 90, {**ndr, "bidirectional": True}).verdict == "possible"
+    assert limits.judge("write", 90, {**ndr, "bidirectional": False}).verdict == "impossible"
+    found = limits.judge("write", 90, ndr)
+    assert (found.verdict, found.missing) == ("open", ("bidirectional",))
+
+
+def test_an_unknown_fact_is_a_mistake() -> None:
+    """A misspelt fact would be varied in silence."""
+    with pytest.raises(ValueError, match="Did you mean 'domains'"):
+        limits.judge("all_reduce", 1, {"domain": 2})
+
+
+def test_no_public_run_is_impossible() -> None:
+    """Whatever is left out of what was published, no collective and no wire run is called impossible."""
+    for row in limits.table("measured"):
+        facts: dict[str, Any] = {"ranks": int(row["ranks"]), "domains": int(row["domains"])}
+        facts["scale_up_gbyte_s"] = float(row["scale_up_gbyte_s"])
+        if network := row["network_gbyte_s_per_domain"]:
+            facts |= {"link_rate_gbit_s": float(network) * 8, "ports_per_domain": 1}
+        for without in ((), *((name,) for name in facts), ("ranks", "domains"), tuple(facts)):
+            known = {k: v for k, v in facts.items() if k not in without}
+            judged = limits.judge(row["operation"], float(row["busbw_gbyte_s"]), known)
+            assert judged.verdict in ("possible", "open"), (row["run"], without, judged)
+            assert judged.verdict == "possible" or judged.missing
+    for row in limits.table("wire"):
+        family = "infiniband" if row["stack"] == "ib-local" else "roce"
+        facts = {"family": family, "link_rate_gbit_s": float(row["line_gbit_s"]), "mtu_bytes": int(row["mtu_bytes"])}
+        for known in (facts, {**facts, "ports": 1, "bidirectional": False}, {}):
+            judged = limits.judge("write", float(row["measured_gbit_s"]) / 8, known)
+            assert judged.verdict == "possible" or (judged.verdict == "open" and not known), (row, judged)
+
+
+def test_labels_of_public_runs_are_held_against_their_numbers() -> None:
+    """A log labelled 64 GPUs shows 96, one labelled 143 shows 128; all ranks of the table fit the printed digits."""
+    for row in limits.table("measured"):
+        if row["algbw_gbyte_s"]:
+            busbw, algbw = float(row["busbw_gbyte_s"]), float(row["algbw_gbyte_s"])
+            # 20 racks: 1440 of 1439.7 to 1460.6; NDv4 prints three decimals of one and two of the other
+            assert limits.ranks_agree(busbw, algbw, int(row["ranks"])), row
+            if row["stated_ranks"]:
+                assert limits.ranks_agree(busbw, algbw, int(row["stated_ranks"])) is False, row
+    assert {r["stated_ranks"] for r in limits.table("measured")} == {"", "64", "143"}
+    assert limits.ranks_agree(100, 100, 8, "broadcast") is None
+    assert limits.ranks_that_fit(200, 100) is None
+
+
+def test_few_digits_allow_many_ranks() -> None:
+    """0.14 over 0.08 GB/s of all_reduce: from 0.135/0.085 (4.86 ranks) to more than any, as 0.145/0.075 is nearly 2."""
+    fit = limits.ranks_that_fit(0.14, 0.08)
+    assert fit is not None
+    assert fit[0] == pytest.approx(2 / (2 - 0.135 / 0.085))
+    assert fit[1] == pytest.approx(2 / (2 - 0.145 / 0.075))
+    assert limits.ranks_that_fit(0.15, 0.08) == (pytest.approx(2 / (2 - 0.145 / 0.085)), math.inf)
+
+
+# Latency
+
+
+@pytest.mark.parametrize(
+    ("ranks", "domains", "algorithm", "protocol", "us"),
+    [
+        (8, 1, "Ring", "LL", 15.0), (8, 1, "Tree", "LL", 15.2), (8, 1, "Ring", "Simple", 56.0),
+        (8, 1, "Tree", "Simple", 64.4), (8, 2, "Tree", "LL", 20.4), (16, 2, "Ring", "LL", 40.0),
+        (16, 2, "Tree", "LL", 25.2), (16, 2, "Ring", "Simple", 131.6), (16, 2, "Tree", "Simple", 92.4),
+        (64, 8, "Ring", "LL", 156.4), (64, 8, "Tree", "LL", 45.2), (64, 8, "Ring", "Simple", 585.2),
+        (64, 8, "Tree", "Simple", 148.4), (10240, 1280, "Tree", "LL", 115.2), (10240, 1280, "Tree", "Simple", 344.4),
+    ],
+)  # fmt: skip
+def test_the_model_of_nccl(ranks: int, domains: int, algorithm: str, protocol: str, us: float) -> None:
+    """The constants of tuning.cc give these latencies of a small all_reduce."""
+    assert limits.latency_model_us(ranks, domains, algorithm, protocol) == pytest.approx(us)
+
+
+def test_the_model_of_nccl_answers_nothing_else() -> None:
+    """Other algorithms, and ranks that do not fill the domains, have no model."""
+    assert (
+        limits.latency_model_us(8, 3) is limits.latency_model_us(8, 1, "PAT") is limits.latency_model_us(1, 1) is None
+    )
+    with pytest.raises(ValueError, match="convention"):
+        limits.traversal_us("both")
+
+
+@pytest.mark.parametrize(
+    ("us", "how", "verdict", "missing"),
+    [
+        (0.4, {"convention": "one_way", "family": "infiniband"}, "impossible", ()),
+        (0.6, {"convention": "one_way", "family": "infiniband"}, "possible", ()),
+        (0.6, {"convention": "round_trip", "family": "infiniband"}, "impossible", ()),
+        (0.6, {"convention": None, "family": "infiniband"}, "open", ("latency_convention",)),
+        (0.4, {"convention": "one_way", "family": None}, "open", ("family",)),
+        (0.4, {"convention": "one_way", "family": "nvlink"}, "possible", ()),
+        (0.9, {"convention": "one_way", "family": "roce", "metres": 100}, "impossible", ()),
+        (23.7, {"convention": "one_way", "family": "roce", "ranks": 10240, "domains": 1280}, "implausible",
+         ("in_network",)),
+        (23.7, {"convention": "one_way", "family": "roce", "ranks": 10240, "domains": 1280, "in_network": True},
+         "possible", ()),
+        (17.4, {"convention": "one_way", "family": "slingshot", "ranks": 8, "domains": 2}, "possible", ()),
+    ],
+)  # fmt: skip
+def test_latencies(us: float, how: dict[str, Any], verdict: str, missing: tuple[str, ...]) -> None:
+    """Below one traversal of an adapter nothing is possible; far below the model is implausible at most."""
+    found = limits.judge_latency(us, **how)
+    assert (found.verdict, found.missing) == (verdict, missing)
+
+
+# Facts of parts
+
+
+def test_facts_of_gpus_and_cards() -> None:
+    """Memory and power by printed name, each with flag and source; unknown names give nothing."""
+    h100 = limits.accelerator("NVIDIA H100 80GB HBM3")
+    assert h100 is not None
+    assert h100.memory_gbyte is not None
+    assert h100.tdp_w is not None
+    assert h100.pcie is not None
+    assert (h100.memory_gbyte.value, h100.tdp_w.value, h100.tdp_w.flag, h100.pcie.value) == (80, 700, "V", "Gen5 x16")
+    assert h100.pcie.flag == "R"
+    a100 = limits.accelerator("NVIDIA A100-SXM4-40GB")
+    assert a100 is not None
+    assert a100.memory_bandwidth_gbyte_s is not None
+    assert a100.memory_bandwidth_gbyte_s.value == 1555
+    card = limits.nic("Mellanox ConnectX-6 Dx")
+    assert card is not None
+    assert (card.port_gbit_s.value, card.host_link[:2]) == (200, ("Gen4 x16", "R"))
+    assert limits.accelerator("NVIDIA A40") is limits.nic("E810") is None

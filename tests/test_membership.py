@@ -1,7 +1,10 @@
 """Which run belongs to which fabric, what excludes it there, and how much physics allows it."""
 
+from datetime import date
+
 import pytest
 
+from rdmalab.errors import CampaignError
 from tests.conftest import FALLBACK, INFINIBAND, ONE_NODE, ROCE, Bench, channels, nccl_log, perftest_log
 
 CAMPAIGN = """\
@@ -271,7 +274,7 @@ def test_a_log_that_two_fabrics_claim_is_refused_and_said(bench: Bench) -> None:
     receipt = bench.ingest()
     assert bench.one(REFUSED) == "claimed by several fabrics: ndr, roce-100g"
     assert receipt.remarks == [
-        f"{bench.logs}/roce/1.log: claimed by several fabrics: ndr, roce-100g; mend the globs of {path}"
+        f"{bench.logs}/roce/1.log: claimed by several fabrics: ndr, roce-100g; mend the globs of {path}, lines 9 and 14"
     ]
 
 
@@ -306,7 +309,44 @@ def test_remarks_name_globs_and_logs_that_do_not_meet(bench: Bench) -> None:
     receipt = bench.ingest()
     assert receipt.remarks == [
         f"{bench.logs}/rose/1.log: no fabric of {path} claims this log; its family is 'roce'",
-        f"{path}: the glob 'roce/**' of roce-100g matches no log",
+        f"{path}:14: the glob 'roce/**' of roce-100g matches no log",
     ]
     assert bench.rows("SELECT fabric, excluded_because FROM runs ORDER BY path") == [("ndr", None), ("roce", None)]
     assert bench.rows("SELECT fabric, runs FROM fabrics") == [("ndr", 1), ("roce-100g", 0)]
+
+
+def test_the_campaign_file_pairs_runs_by_a_place_in_their_paths(bench: Bench) -> None:
+    """The text at {pair} is what two runs share; a log that does not match is in no pair."""
+    paired = 'dates = [2026-11-03, 2026-11-07]\npairs = "*/run-{pair}.log"'
+    bench.campaign(CAMPAIGN.replace('name = "spring"', 'name = "spring"\n' + paired))
+    for name, info in (("ib/run-01.log", INFINIBAND), ("roce/run-01.log", ROCE), ("roce/again.log", ROCE)):
+        bench.log(name, nccl_log(info=info, pid=len(name)))
+    bench.ingest()
+    found = bench.rows("SELECT fabric, paired_as FROM runs ORDER BY fabric, paired_as NULLS LAST")
+    assert found == [("ndr", "01"), ("roce-100g", "01"), ("roce-100g", None)]
+    assert bench.rows("SELECT first_day, last_day, pairs FROM raw.campaigns") == [
+        (date(2026, 11, 3), date(2026, 11, 7), "*/run-{pair}.log")
+    ]
+
+
+def test_slot_and_gpu_of_the_campaign_file_count(bench: Bench) -> None:
+    """A slot narrower than its port caps the limit, a GPU stands in where a log prints none."""
+    fabric = (
+        '[campaign]\nname = "spring"\n[[fabric]]\nname = "ndr"\nfamily = "infiniband"\nlogs = ["x/*"]\n'
+        'link_rate_gbit_s = 400\nports_per_node = 1\nmtu_bytes = 4096\ngpu = "NVIDIA H100 80GB HBM3"\n'
+    )
+    bench.log("x/1.log", nccl_log(gpu="NVIDIA A40"))
+    bench.log("x/2.log", perftest_log("client"))
+    bench.campaign(fabric + 'pcie = "Gen4 x16"\n')
+    bench.ingest()
+    columns = "SELECT limit_formula, limit_flag, contains(limit_source, 'pci.h') FROM runs ORDER BY kind"
+    slot = "PCIe Gen4 x16, 252.062 Gb/s"
+    collective = f"R (n - 1) k / (n (k - 1)) = 31.508 GB/s x 15 x 2 / (16 x 1); R = {slot}"
+    assert bench.rows(columns) == [(slot, "V", True), (collective, "D", True)]
+    bench.campaign(fabric)
+    bench.ingest()
+    assert bench.rows(columns)[0] == ("400 Gb/s x 4096 / (4096 + 26)", "D", False)
+    assert bench.rows("SELECT gpu, pcie FROM fabrics") == [("NVIDIA H100 80GB HBM3", None)]
+    bench.campaign(fabric + 'pcie = "5.0 x16"\n')
+    with pytest.raises(CampaignError, match=r"rdmalab\.toml:11: pcie is a generation and a width like 'Gen5 x16', not"):
+        bench.ingest()

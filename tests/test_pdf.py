@@ -17,7 +17,9 @@ from rdmalab import pdf
 from rdmalab.display import Block
 from rdmalab.errors import MissingProgram, ReportError
 from rdmalab.export import to_html
+from rdmalab.pages.fabric_comparison import FabricComparison
 from rdmalab.pdf import Printer, find_browser, print_pdf
+from tests._comparisons import COLLECTIVE, around, blocks, comparison
 
 needs_browser = pytest.mark.skipif(
     find_browser() is None, reason="no Chromium on this machine (apt install chromium, or set RDMALAB_CHROME)"
@@ -316,7 +318,7 @@ def test_a_page_without_its_fonts_is_refused(printer: Printer, tmp_path: Path) -
 @needs_browser
 @pytest.mark.parametrize("width", [400, 1280])
 def test_the_page_fits_the_screen(printer: Printer, width: int) -> None:
-    """The bar is on top, the picture of the cover is left to paper, and nobody has to scroll sideways."""
+    """The bar is on top, the picture of the cover is left to paper, and only a chart scrolls, in its own frame."""
     look = """() => ({
       wide: document.documentElement.scrollWidth,
       bar: document.querySelector('.bar').offsetHeight,
@@ -327,7 +329,7 @@ def test_the_page_fits_the_screen(printer: Printer, width: int) -> None:
     assert found["wide"] <= width
     assert found["bar"] == 48
     assert found["cover"] == 0
-    assert found["charts"] == [980 if width == 1280 else 368]
+    assert found["charts"] == [980 if width == 1280 else 560]
 
 
 @needs_browser
@@ -371,6 +373,22 @@ def test_a_screenshot_has_the_size_of_the_screen(printer: Printer, tmp_path: Pat
     out = tmp_path / "screen.png"
     printer.screenshot(document(Block("<p>x</p>")), out, width=640, height=480)
     assert out.read_bytes()[16:24] == (640).to_bytes(4, "big") + (480).to_bytes(4, "big")
+
+
+@needs_browser
+def test_six_fabrics_fit_the_paper(printer: Printer) -> None:
+    """What is wider than the type area would shrink every page."""
+    names = ("TCP 100G", "RoCEv2 100G", "RoCEv2 400G", "InfiniBand HDR200", "InfiniBand NDR400", "Cluster network")
+    values = {
+        (name, size): around(size / 100 / k, 7 if k < 6 else 1)
+        for k, name in enumerate(names, 1)
+        for size in (1 << p for p in range(10, 31, 2))
+        if (name, size) != ("InfiniBand HDR200", 1024)
+    }
+    page = FabricComparison(comparison((COLLECTIVE, values), labels={n: n for n in names}, share=107.3, limit=12.0))
+    html = document(*blocks(page))
+    wide = "Math.max(...[...document.querySelectorAll('section.page')].map(s => s.scrollWidth))"
+    assert printer.with_page(html, lambda p: p.evaluate(wide)) <= 658
 
 
 @needs_browser

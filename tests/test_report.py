@@ -119,8 +119,40 @@ def test_measured_tcp_is_faster_than_soft_roce_and_the_report_says_so(db: str, t
     )
     assert done.exit_code == 0, done.output
     verdict = done.stdout.splitlines()[0].replace("\u00a0", " ")
-    assert verdict.startswith("One-way latency: TCP is ")
-    assert "times as fast as Soft-RoCE at 64 B" in verdict
+    assert verdict.startswith("TCP is ")
+    assert "times as fast as Soft-RoCE in latency at 64 B" in verdict
+
+
+@needs_browser
+@needs_poppler
+@pytest.mark.parametrize("campaign", ["synthetic", "softroce"])
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_no_page_is_nearly_empty(db: str, tmp_path: Path, campaign: str, lang: str) -> None:
+    """The ink of every page reaches over at least 20 % of its type area; one line too many makes a near-empty page."""
+    done = run(
+        "report", "fabric-comparison", "-p", f"campaign={campaign}", "--lang", lang, "--to", "pdf,png", "--db", db,
+        "--out", str(tmp_path),
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    assert (tmp_path / "screen.png").read_bytes()[16:24] == (1280).to_bytes(4, "big") + (800).to_bytes(4, "big")
+    pdf = tmp_path / "fabric_comparison.pdf"
+    subprocess.run(["pdftoppm", "-gray", "-r", "20", pdf, tmp_path / "page"], check=True)
+    heights = [_ink_share(p) for p in sorted(tmp_path.glob("page-*.pgm"))]
+    assert len(heights) > 8
+    assert min(heights) >= 0.2, heights
+    if lang == "zh":
+        text = subprocess.run(["pdftotext", pdf, "-"], capture_output=True, check=True).stdout.decode()
+        assert "网络" in text
+
+
+def _ink_share(path: Path) -> float:
+    """From the top of the type area to its last row with ink, as a share of its height: 22 to 277 of 297 mm."""
+    head, size, _, pixels = path.read_bytes().split(b"\n", 3)
+    assert head == b"P5"
+    width, height = map(int, size.split())
+    top, bottom = round(22 / 297 * height), round(277 / 297 * height)
+    inked = [y for y in range(top, bottom) if min(pixels[y * width : (y + 1) * width]) < 200]
+    return (max(inked, default=top) - top) / (bottom - top)
 
 
 def test_only_the_formats_asked_for(db: str, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from rdmalab import series
 from rdmalab.compare import Comparison
-from rdmalab.errors import UsageError
+from rdmalab.errors import NothingToCompare, UsageError
 from rdmalab.lab import Lab
 from rdmalab.series import Selection, Subject
 from tests._comparisons import campaign, hccl, iperf3, lab_of, latency, nccl, runs_of, ucx, write_bw
@@ -384,3 +384,75 @@ def test_two_networks_on_unlike_nodes_are_not_compared() -> None:
 def test_shared_nodes_need_no_crossing() -> None:
     """Where both fabrics have runs on two nodes, these are compared and no others."""
     assert series.across_nodes(_nodes_frame({"roce": 2, "ib": 2}), ["roce", "ib"]) == []
+
+
+# Refused, with the field that differs
+
+
+@pytest.mark.parametrize(
+    ("here", "there", "field", "says"),
+    [
+        ({"ranks": 16}, {"ranks": 8}, "ranks", ("ranks 16 against 8", "ranks 8 against 16")),
+        ({"dtype": "float"}, {"dtype": "half"}, "dtype", ("dtype float against half", "dtype half against float")),
+        ({"nodes": 2}, {"nodes": 4}, "nodes", ("nodes 2 against 4", "nodes 4 against 2")),
+        ({"redop": "sum"}, {"redop": "max"}, "redop", ("redop sum against max", "redop max against sum")),
+    ],
+)
+def test_a_refusal_names_the_field_that_differs(
+    make: Make, here: dict[str, object], there: dict[str, object], field: str, says: tuple[str, str]
+) -> None:
+    """Three fabrics, of which two agree: the third is refused with the field and both values; so is a pair alone."""
+    logs = {**runs_of("roce", 2, **here), **runs_of("roce2", 1, **there)}  # type: ignore[arg-type]
+    c = make({**runs_of("tcp", 2, **here), **logs}, campaign("tcp", "roce", "roce2:roce")).compare()  # type: ignore[arg-type]
+    (refused,) = [r for r in c.refusals if r.fabrics == ("roce2",)]
+    assert (refused.reason, [d.field for d in refused.differs]) == ("one_fabric", [field])
+    assert str(refused) == f"one_fabric ({says[1]})"
+    with pytest.raises(NothingToCompare, match=rf"what differs: all_reduce: {says[0]}\)"):
+        c_of(make, logs)
+
+
+def c_of(make: Make, logs: dict[str, str]) -> Comparison:
+    """The comparison of two fabrics that share nothing, in a campaign of their own."""
+    toml = campaign("roce", "roce2:roce").replace('name = "test"', 'name = "pair"')
+    lab = make({f"pair/{k}": v for k, v in logs.items()} | {"pair/rdmalab.toml": toml})
+    return lab.compare(campaign="pair")
+
+
+def test_latencies_of_unlike_conventions_are_refused(make: Make) -> None:
+    """ib_write_lat prints half the round trip, ib_read_lat all of it: refused, and the convention is named."""
+    logs = {f"tcp/{i}.log": latency({8: 2.0}, qpn=256 + i) for i in range(6)}
+    logs |= {f"roce/{i}.log": latency({8: 2.0}, qpn=512 + i, verb="Read") for i in range(6)}
+    with pytest.raises(NothingToCompare, match="latency_convention one_way against round_trip"):
+        make(logs, campaign("tcp:roce", "roce")).compare()
+
+
+def test_in_place_against_out_of_place_is_refused(make: Make) -> None:
+    """A selection of one placement shows the other nowhere; a measurand that only differs in it says so."""
+    a = Subject(kind="collective", operation="all_reduce", ranks=8, placement="in_place")
+    b = Subject(kind="collective", operation="all_reduce", ranks=8, placement="out_of_place")
+    assert series.differing(a, [b]) == (series.Difference("placement", "in_place", "out_of_place"),)
+    c = make({**runs_of("tcp", 2, in_place=0.5), **runs_of("roce", 1, in_place=2.0)}).compare()
+    ratios = {(t.subject.placement, x.ratio) for t in c.tables for x in t.cells if x.ratio}
+    assert {(p, round(r, 2)) for p, r in ratios} == {("out_of_place", 2.0), ("in_place", 0.5)}
+
+
+def test_far_measurands_explain_nothing() -> None:
+    """Another operation, or more than two fields: the refusal names no field."""
+    a = Subject(kind="collective", operation="all_reduce", ranks=8, nodes=1, dtype="float")
+    far = [
+        Subject(kind="collective", operation="all_gather", ranks=8, nodes=1, dtype="float"),
+        Subject(kind="collective", operation="all_reduce", ranks=4, nodes=2, dtype="half"),
+    ]
+    assert series.differing(a, far) == ()
+    near = Subject(kind="collective", operation="all_reduce", ranks=8)
+    told = [str(d) for d in series.differing(a, [*far, near])]
+    assert told == ["dtype float against not stated", "nodes 1 against not stated"]
+
+
+def test_equal_distributions_show_no_difference(make: Make) -> None:
+    """The same seven times on both sides, in another order: no size of either placement shows a difference."""
+    c = make({**runs_of("tcp", 1), **runs_of("roce", 1)}).compare()
+    cells = [x for t in c.tables for x in t.cells if x.fabric == "roce"]
+    assert len(cells) == 6
+    assert {x.verdict for x in cells} == {"no difference shown"}
+    assert all(x.ratio == pytest.approx(1) and x.ratio_low < 1 < x.ratio_high for x in cells)  # type: ignore[operator]

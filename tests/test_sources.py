@@ -349,3 +349,12 @@ def test_a_line_without_end_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     assert max(len(line) for _, line in lines) <= 150
     assert "".join(line for number, line in lines if number == 1) == "x" * 400
     assert lines[-1] == (2, "end")
+
+
+def test_the_reason_of_a_broken_archive_is_one_line(tmp_path: Path) -> None:
+    """tarfile says of each of its readers why it failed; the receipt has a line a file."""
+    broken = tmp_path / "broken.tar.gz"
+    broken.write_bytes(gzip.compress(b"x" * 1000)[:500])
+    (skipped,) = texts(broken)
+    assert isinstance(skipped, Skipped)
+    assert skipped.reason == "file could not be opened successfully"

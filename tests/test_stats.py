@@ -230,3 +230,75 @@ def test_outliers_fall_back_to_quartiles() -> None:
     assert stats.outliers([10, 10, 10, 10, 10, 10, 11, 11, 11, 20]) == [False] * 9 + [True]
     assert stats.outliers([391.52] * 9 + [391.53]) == [False] * 10
     assert stats.outliers([5.0]) == [False]
+
+
+def pettitt(values: list[float]) -> float:
+    """The statistic by its definition."""
+    n = len(values)
+    return max(
+        abs(sum((x > y) - (x < y) for x in values[:t] for y in values[t:])) for t in range(1, n)
+    )  # fmt: skip
+
+
+def test_change_point_counts_all_orders() -> None:
+    """Of 8! orders, as many reach the statistic as brute force over all of them says."""
+    values = [1.0, 2.0, 5.0, 3.0, 8.0, 6.0, 4.0, 7.0]  # beginnings: -7, -12, -11, -14, -7, -4, -5
+    most = pettitt(values)
+    reach = sum(pettitt(list(order)) >= most for order in itertools.permutations(range(8)))
+    found = stats.change_point(values)
+    assert found is not None
+    assert (found.after, found.median_before, found.median_after) == (4, 2.5, 6.5)
+    assert found.p_value == pytest.approx(reach / math.factorial(8))
+
+
+def test_change_point_of_a_clean_step() -> None:
+    """Five low, five high: K = 25, reached by 2 x 5! x 5! orders of 10!; above 13 values by Pettitt's formula."""
+    found = stats.change_point([1, 2, 3, 4, 5, 11, 12, 13, 14, 15])
+    assert found == stats.Change(5, 3, 13, pytest.approx(28800 / 3628800))
+    long = stats.change_point([*range(10), *range(100, 110)])
+    assert long is not None
+    assert long.p_value == pytest.approx(2 * math.exp(-6 * 100**2 / (20**3 + 20**2)))
+
+
+def test_change_point_refuses_what_cannot_be_shown() -> None:
+    """Seven values have none; equal ones have no change; ties make it less likely, never more."""
+    assert stats.change_point(range(7)) is None
+    same = stats.change_point([5.0] * 9)
+    assert same is not None
+    assert same.p_value == 1
+    tied, strict = stats.change_point([1, 1, 1, 1, 2, 2, 2, 2]), stats.change_point(range(8))
+    assert tied is not None
+    assert strict is not None
+    assert tied.p_value == strict.p_value  # a clean step either way
+    with pytest.raises(ValueError, match="finite"):
+        stats.change_point([math.nan] * 8)
+
+
+def test_runs_to_decide_follows_the_square_of_the_scatter() -> None:
+    """Scatter 1.4826 x 1 % a side, ratio 1.005: 1.96^2 x pi/3 x 2 x 0.0148^2 / ln(1.005)^2 = 71.1 runs a side."""
+    below = [math.exp(0.01 * k) for k in (-2, -1, -1, 0, 1, 1, 2)]
+    above = [1.005 * x for x in below]
+    wanted = math.ceil(1.959964**2 * math.pi / 3 * 2 * 0.014826**2 / math.log(1.005) ** 2)
+    assert stats.runs_to_decide(above, below) == wanted == 72
+    assert stats.runs_to_decide(below, above) == wanted
+    assert stats.runs_to_decide(above, below, most=71) is None
+
+
+def test_runs_to_decide_is_honest_where_nothing_can_be_foreseen() -> None:
+    """Equal sides never decide; two runs show no scatter; what is decided needs no more."""
+    same = [99.0, 100.0, 101.0, 100.0, 99.5, 100.5]
+    assert stats.runs_to_decide(same, same) is None
+    assert stats.runs_to_decide([1, 2], [3, 4]) is None
+    assert stats.runs_to_decide([200, 201, 202, 203, 204, 205], [1, 2, 3, 4, 5, 6]) == 6
+    assert stats.runs_to_decide([200, 201, 202], [1.0, 1.01, 1.02]) == 6
+
+
+def test_runs_to_decide_comes_true() -> None:
+    """With as many runs as forecast for the true scatter, about half of the comparisons decide."""
+    rng = random.Random(5)
+    needed = math.ceil(1.959964**2 * math.pi / 3 * 2 * 0.01**2 / 0.01**2)
+    decided = 0
+    for _ in range(400):
+        a, b = ([f * rng.lognormvariate(0, 0.01) for _ in range(needed)] for f in (math.exp(0.01), 1))
+        decided += stats.ratio(a, b).verdict == "higher"
+    assert 140 <= decided <= 260

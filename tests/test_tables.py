@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from rdmalab.compare import FASTER, NO_DIFFERENCE, SLOWER, TOO_FEW, Cell
 from rdmalab.tables import (
     THIN,
+    aligned,
     cell_html,
     decimals_for,
     duration_text,
@@ -201,3 +202,11 @@ def test_a_table_is_whole() -> None:
     """Head, a first head row, body and caption, in this order."""
     html = table_html([th("a")], ["<tr><td>1</td></tr>"], over=th("b"), foot="c")
     assert re.sub(r"<[^>]+>", " ", html).split() == ["c", "b", "a", "1"]
+
+
+def test_decimal_points_align() -> None:
+    """Invisible digits pad plain numbers; words and fractions are left alone."""
+    assert aligned(["12", "3.5", "1.295", "1/104", ""]) == [
+        '12<span class="pad">.000</span>', '3.5<span class="pad">00</span>', "1.295", "1/104", "",
+    ]  # fmt: skip
+    assert aligned([f"22{THIN}127", "222"]) == [f"22{THIN}127", "222"]

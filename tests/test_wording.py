@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from rdmalab import compare, figures, series
+from rdmalab import compare, figures, series, wording
 from rdmalab.compare import FASTER, NO_DIFFERENCE, SLOWER, TOO_FEW, Comparison, Refusal, Table
 from rdmalab.errors import UsageError
 from rdmalab.series import Selection, Subject
@@ -63,6 +63,8 @@ def sentences(c: Comparison) -> Iterator[str]:
             w.runs(t),
             w.named_tests(t),
         )
+        yield from (w.time_title(t), w.ratio_title(t), w.half_of_limit(t), w.left_out(t))
+        yield from (text for pair in w.follows(t) for text in pair)
         yield from w.limits(t)
         yield from w.above_limit(t)
         if figures.has_curve(t):
@@ -92,6 +94,35 @@ def test_no_sentence_has_a_hole(c: Comparison) -> None:
         ), text
         assert not re.search(r"(?<![\d.])1 (sizes|streams|nodes)\b", text), text
     assert 1 <= len(Words(c).verdict) <= 3
+
+
+@many
+@given(comparisons().filter(some))
+def test_a_verdict_is_short_and_claims_no_more_than_the_cells(c: Comparison) -> None:
+    """At most 22 words, 34 Chinese characters; "times" is only said of fabrics whose interval excludes 1."""
+    w = Words(c)
+    assert len(" ".join(w.verdict).split()) <= 22
+    assert len(wording._SIGN.findall("".join(Words(c, "zh").verdict))) <= 34
+    told = "".join(w.verdict)
+    ranked = {x.fabric for t in c.tables for x in t.cells if x.verdict in (FASTER, SLOWER)}
+    if " times" in told:
+        assert ranked & {f for f in c.headline.others if w.brief.label(f) in told or w.label(f) in told}
+    for t in c.tables:
+        for clause in w.ratio_title(t).partition(": ")[2].split(", F"):
+            if m := re.search(r"(\d) ([\d.]+) times at", clause):
+                shown = [x for x in t.of(f"f{m[1]}") if x.verdict == FASTER]
+                assert ratio_texts(max(shown, key=lambda x: x.ratio or 0))[0] == m[2]
+
+
+@many
+@given(comparisons().filter(some))
+def test_the_titles_of_the_pages_are_not_the_same(c: Comparison) -> None:
+    """Each page has its own finding, whatever the data."""
+    w, t = Words(c), c.headline
+    titles = [w.title(t), w.time_title(t), w.ratio_title(t)]
+    if figures.has_curve(t):
+        titles = [w.title(t), w.ratio_title(t), w.throughput_title(t), w.utilization_title(t)]
+    assert len(set(titles)) == len(titles)
 
 
 def claims(text: str) -> Iterator[tuple[list[str], list[str], list[str]]]:
@@ -140,6 +171,11 @@ def test_a_title_names_every_fabric_and_claims_no_more_than_the_cells(c: Compari
     w = Words(c)
     for t in c.tables:
         title = w.title(t)
+        if m := re.match(r"(\d+) ratios of \d fabrics to F\d: (.+)", title):
+            verdicts = [x.verdict for x in t.cells if x.ratio is not None]
+            assert int(m[1]) == len(verdicts) == sum(map(int, re.findall(r"\d+", m[2])))
+            assert (f"{verdicts.count(FASTER)} faster" in m[2]) == (FASTER in verdicts)
+            continue
         if not title.startswith("Too few runs to rank: "):
             assert {w.label(f) for f in t.others} <= set(re.findall(r"F\d", title)), title
         for clause in title.split("; "):
@@ -245,8 +281,8 @@ def test_too_few_runs_everywhere_is_the_title() -> None:
 
 def test_the_cover_tells_the_smallest_and_the_largest_size() -> None:
     """The baseline is named once."""
-    w, _ = table({"f1": {8: 10, 64: 20}, "f2": {8: 5, 64: 4}, "f3": {8: 10, 64: 40}})
-    assert w.verdict == [
+    w, t = table({"f1": {8: 10, 64: 20}, "f2": {8: 5, 64: 4}, "f3": {8: 10, 64: 40}})
+    assert w._closed(w._two_sizes(t, 8, 64)) == [
         f"F2 is 2.00 times as fast as F1 at 8{NBSP}B; no difference is shown between F3 and F1 at 8{NBSP}B;",
         f"at 64{NBSP}B F2 is 5.00 times as fast, F1 is 2.00 times as fast as F3 at 64{NBSP}B.",
     ]
@@ -259,8 +295,9 @@ def test_two_measurands_on_the_cover_are_told_apart() -> None:
         (BANDWIDTH, {("f1", 65536): around(50), ("f2", 65536): around(90, 9)}),
     )
     w = Words(c)
-    assert [x.split(": ")[0] for x in w.verdict] == ["One-way latency", "Bandwidth in one direction"]
-    assert all(x.endswith(".") for x in w.verdict)
+    assert w.verdict == [
+        f"F2 is 2.00 times as fast as F1 in latency at 8{NBSP}B, 1.80 times in bandwidth at 64{NBSP}KiB."
+    ]
     assert "Bandwidth in one direction: ib_write_bw, RC, 1 QP, host memory, from 9 runs (F1: 7)." in w.lead()
 
 
@@ -350,7 +387,12 @@ def test_unlike_tools_are_named_with_their_configuration() -> None:
         f"F1: the test states no message size; the campaign file sets it beside 64{NBSP}KiB."
     )
     assert w.operation(subject) == "iperf3 against ib_write_bw"
-    assert w.named_tests(c.headline) in w.lead()
+    for sentence in (
+        "iperf3 against ib_write_bw",
+        "where the campaign file declares so",
+        w._without_size(c.headline)[0],
+    ):
+        assert sentence in w.lead()
 
 
 def test_what_unlike_tools_state_differs_only_where_it_can_be_compared() -> None:
@@ -381,6 +423,7 @@ REASONS = (
     "no_baseline",
     "no_common_size",
     "sizes",
+    "unpaired",
     "zero",
     "no_value",
     "operation",
@@ -478,3 +521,18 @@ def test_a_clause_per_verdict_has_its_words() -> None:
         "F2: 2.00 times as fast. F1 is 2.00 times as fast as F3. F4: no difference shown. "
         "F5: 5 runs against 7, not ranked. F6: not measured."
     )
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+@pytest.mark.parametrize(
+    ("runs", "en", "zh"),
+    [
+        (1, "Too few runs for an interval of a ratio to A", "测试次数不足，与A的比值没有区间"),
+        (7, "No interval of a ratio to A excludes 1", "与A的比值，没有区间不含1"),
+    ],
+)
+def test_a_ratio_without_an_interval_is_not_one_that_contains_1(runs: int, en: str, zh: str, lang: str) -> None:
+    """The title of the ratios says which of the two it is."""
+    same = {(f, s): around(10, runs) for f in "ab" for s in (8, 64)}
+    c = comparison((LATENCY, same))
+    assert Words(c, lang).ratio_title(c.headline) == {"en": en, "zh": zh}[lang]

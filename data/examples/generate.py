@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
-"""Writes the synthetic example logs: three fabrics, two nodes of eight GPUs, seven repeats of every test.
+"""Writes the synthetic example logs, two campaigns:
+
+synthetic        three fabrics, two nodes of eight GPUs, seven repeats of every test
+synthetic-pairs  one fabric, every pair of eight nodes, one of them slow, one test with a small MTU
 
     python data/examples/generate.py [--out DIR] [--seed 7]
 
@@ -15,12 +18,13 @@ import shutil
 import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import permutations
 from pathlib import Path
 from random import Random
 
 HERE = Path(__file__).resolve().parent
 REPEATS = 7
-NODES = ("synthetic-node-01", "synthetic-node-02")
+NODES = tuple(f"synthetic-node-{i:02d}" for i in range(1, 9))  # the first campaign has the first two
 GPUS_PER_NODE, RANKS = 8, 16
 GPU, GPU_BUSES = "NVIDIA H100 80GB HBM3", ("1b", "43", "52", "61", "9d", "c3", "d1", "df")
 MIB = 2**20
@@ -62,7 +66,7 @@ class Verbs:
 
 @dataclass(frozen=True)
 class Fabric:
-    """One network between the two nodes, with one port a node."""
+    """One network between two nodes, with one port a node."""
 
     name: str
     link_gbit_s: float
@@ -72,6 +76,8 @@ class Fabric:
     curves: dict[str, Curve]
     verbs: Verbs | None = None
     link_type: str = ""
+    mtu: int = 4096  # of the RDMA port, as perftest prints it
+    nodes: tuple[int, int] = (0, 1)  # indices into NODES
 
     @property
     def payload_gbyte_s(self) -> float:
@@ -80,7 +86,11 @@ class Fabric:
 
     def address(self, node: int) -> str:
         """The address of a node, 0 or 1."""
-        return ".".join(map(str, (*self.subnet, 11 + node)))
+        return ".".join(map(str, (*self.subnet, 11 + self.nodes[node])))
+
+    def host(self, node: int) -> str:
+        """The name of a node, 0 or 1."""
+        return NODES[self.nodes[node]]
 
 
 TCP = Fabric(
@@ -180,11 +190,13 @@ def preamble(operation: str, size: int, count: int) -> str:
     return f"{size:12d}  {count:12d}  {'float':>8}  {COLLECTIVES[operation][0]:>6}  {-1:6d}"
 
 
-def nccl_rows(fabric: Fabric, operation: str, rng: Random) -> tuple[list[str], list[float]]:
+def nccl_rows(
+    fabric: Fabric, operation: str, rng: Random, sizes: Sequence[int] = NCCL_SIZES
+) -> tuple[list[str], list[float]]:
     """The rows of one table, and every busbw before it was rounded."""
     times, rows, busbws = CollectiveTimes(fabric, operation, rng), [], []
     factor, checked = COLLECTIVES[operation][1], COLLECTIVES[operation][3]
-    for asked in NCCL_SIZES:
+    for asked in sizes:
         size, count = trimmed(operation, asked)
         row = preamble(operation, size, count)
         for wrong in ("0", "0" if checked else "N/A"):
@@ -196,17 +208,17 @@ def nccl_rows(fabric: Fabric, operation: str, rng: Random) -> tuple[list[str], l
     return rows, busbws
 
 
-def nccl_head(operation: str, pids: Sequence[int]) -> list[str]:
+def nccl_head(fabric: Fabric, operation: str, pids: Sequence[int], sizes: Sequence[int]) -> list[str]:
     """What stands before the table: versions, parameters, devices."""
     return [
         "# nccl-tests version 2.17.8 nccl-headers=22807 nccl-library=22807",
         f"# Collective test starting: {operation}_perf",
-        f"# nThread 1 nGpus 1 minBytes {NCCL_SIZES[0]} maxBytes {NCCL_SIZES[-1]} step: 2(factor) warmup iters: 5 "
+        f"# nThread 1 nGpus 1 minBytes {sizes[0]} maxBytes {sizes[-1]} step: 2(factor) warmup iters: 5 "
         "iters: 20 agg iters: 1 validation: 1 graph: 0",
         "#",
         "# Using devices",
         *(
-            f"#  Rank {rank:2d} Group  0 Pid {pids[rank]:6d} on {NODES[rank // GPUS_PER_NODE]:>10} "
+            f"#  Rank {rank:2d} Group  0 Pid {pids[rank]:6d} on {fabric.host(rank // GPUS_PER_NODE):>10} "
             f"device {rank % GPUS_PER_NODE:2d} [0000:{GPU_BUSES[rank % GPUS_PER_NODE]}:00] {GPU}"
             for rank in range(RANKS)
         ),
@@ -266,21 +278,23 @@ def info_lines(fabric: Fabric, pids: Sequence[int], rng: Random) -> list[str]:
             *channel_lines(fabric, node),
             f"ncclCommInitRank comm {comm} rank {rank} nranks {RANKS} {tail} COMPLETE",
         ]
-        lines += [f"{NODES[node]}:{pids[rank]}:{pids[rank]} [0] NCCL INFO {text}" for text in texts]
+        lines += [f"{fabric.host(node)}:{pids[rank]}:{pids[rank]} [0] NCCL INFO {text}" for text in texts]
     return lines
 
 
-def nccl_start(fabric: Fabric, operation: str, rng: Random) -> tuple[list[str], list[int]]:
+def nccl_start(
+    fabric: Fabric, operation: str, rng: Random, sizes: Sequence[int] = NCCL_SIZES
+) -> tuple[list[str], list[int]]:
     """Everything before the first row, and the process ids by rank."""
-    first = [rng.randrange(20_000, 900_000) for _ in NODES]
+    first = [rng.randrange(20_000, 900_000) for _ in fabric.nodes]
     pids = [first[rank // GPUS_PER_NODE] + rank % GPUS_PER_NODE for rank in range(RANKS)]
-    return [*nccl_head(operation, pids), *info_lines(fabric, pids, rng), *nccl_columns()], pids
+    return [*nccl_head(fabric, operation, pids, sizes), *info_lines(fabric, pids, rng), *nccl_columns()], pids
 
 
-def nccl_log(fabric: Fabric, operation: str, rng: Random) -> str:
+def nccl_log(fabric: Fabric, operation: str, rng: Random, sizes: Sequence[int] = NCCL_SIZES) -> str:
     """One complete run."""
-    start, _ = nccl_start(fabric, operation, rng)
-    rows, busbws = nccl_rows(fabric, operation, rng)
+    start, _ = nccl_start(fabric, operation, rng, sizes)
+    rows, busbws = nccl_rows(fabric, operation, rng, sizes)
     footer = [
         "# Out of bounds values : 0 OK",
         f"# Avg bus bandwidth    : {sum(busbws) / len(busbws):g} ",
@@ -350,7 +364,7 @@ def ends_of(fabric: Fabric, number: int, rng: Random) -> tuple[End, End]:
     """Client and server of pair *number* of a fabric."""
     return tuple(
         End(
-            lid=0 if fabric.link_type == "Ethernet" else 0x1A + node,
+            lid=0 if fabric.link_type == "Ethernet" else 0x1A + fabric.nodes[node],
             qpn=0x011C + 13 * number + node * 0x40, psn=rng.getrandbits(24) | 0x10_0000,
             rkey=0x18_1200 + rng.getrandbits(8) + 0x2000 * node, vaddr=0x7F00_0000_0000 + (rng.getrandbits(24) << 12),
             gid=gid_of(fabric, node),
@@ -363,7 +377,7 @@ def gid_of(fabric: Fabric, node: int) -> str | None:
     """The address of the port as sixteen decimal bytes; plain InfiniBand prints none."""
     if fabric.link_type != "Ethernet":
         return None
-    return ":".join(f"{b:02d}" for b in (*[0] * 10, 255, 255, *fabric.subnet, 11 + node))
+    return ":".join(f"{b:02d}" for b in (*[0] * 10, 255, 255, *map(int, fabric.address(node).split("."))))
 
 
 def perftest_banner(fabric: Fabric, test: str, server: bool) -> list[str]:
@@ -381,7 +395,7 @@ def perftest_banner(fabric: Fabric, test: str, server: bool) -> list[str]:
         " ibv_wr* API     : ON\t\tUsing DDP      : OFF",
         *([] if server else [f" TX depth        : {1 if latency else 128}"]),
         *([] if latency else [" CQ Moderation   : 100"]),
-        " Mtu             : 4096[B]",
+        f" Mtu             : {fabric.mtu}[B]",
         f" Link type       : {fabric.link_type}",
         *([" GID index       : 3"] if fabric.link_type == "Ethernet" else []),
         " Outstand reads  : 16" if read else f" Max inline data : {220 if latency else 0}[B]",
@@ -390,7 +404,7 @@ def perftest_banner(fabric: Fabric, test: str, server: bool) -> list[str]:
     ]
 
 
-def bandwidth_rows(fabric: Fabric, test: str, rng: Random) -> list[str]:
+def bandwidth_rows(fabric: Fabric, test: str, rng: Random, sizes: Sequence[int] = PERFTEST_SIZES) -> list[str]:
     """Message rate at small sizes, the port at large ones."""
     verbs, noise = fabric.verbs, fabric.noise
     top, mpps = (verbs.read_gbit_s, verbs.read_mpps) if test == "ib_read_bw" else (verbs.write_gbit_s, verbs.write_mpps)
@@ -398,7 +412,7 @@ def bandwidth_rows(fabric: Fabric, test: str, rng: Random) -> list[str]:
     mpps *= math.exp(rng.gauss(0, noise.run_start))
     most = fabric.link_gbit_s * fabric.payload_share * 0.999
     rows = []
-    for size in PERFTEST_SIZES:
+    for size in sizes:
         pace = size * 8e-3 * mpps * math.exp(rng.gauss(0, noise.row))
         average = (pace**-5 + top**-5) ** -0.2 * (1 - abs(rng.gauss(0, noise.row * 0.08)))
         peak = min(most, average * (1 + rng.random() * (0.06 if pace < top else 0.003)))
@@ -454,10 +468,10 @@ LATENCY_HEAD = (
 )
 
 
-def perftest_tables(fabric: Fabric, test: str, rng: Random) -> tuple[list[str], list[str]]:
+def perftest_tables(fabric: Fabric, test: str, rng: Random, sizes: Sequence[int]) -> tuple[list[str], list[str]]:
     """The tables of the client and the server of one run."""
     if test.endswith("_bw"):
-        rows = bandwidth_rows(fabric, test, rng)
+        rows = bandwidth_rows(fabric, test, rng, sizes)
         return [BANDWIDTH_HEAD, *rows], [BANDWIDTH_HEAD, rows[-1]]  # the server repeats the last size only
     base = run_latency(fabric, test, rng)
     client = [LATENCY_HEAD, *latency_rows(fabric, test, base, rng)]
@@ -466,10 +480,12 @@ def perftest_tables(fabric: Fabric, test: str, rng: Random) -> tuple[list[str], 
     return client, [LATENCY_HEAD, *latency_rows(fabric, test, base, rng)]
 
 
-def perftest_logs(fabric: Fabric, test: str, number: int, rng: Random) -> tuple[str, str]:
+def perftest_logs(
+    fabric: Fabric, test: str, number: int, rng: Random, sizes: Sequence[int] = PERFTEST_SIZES
+) -> tuple[str, str]:
     """What the client and the server print of one run."""
     ends = ends_of(fabric, number, rng)
-    client, server = perftest_tables(fabric, test, rng)
+    client, server = perftest_tables(fabric, test, rng, sizes)
     return perftest_log(fabric, test, ends, client), perftest_log(fabric, test, ends[::-1], server, server=True)
 
 
@@ -686,6 +702,82 @@ print size 0, because nccl-tests cuts the part of one rank to 16 bytes.
 """
 
 
+PAIRS_README = """# Synthetic node pairs
+
+**No number here was measured.** Every log in this folder was written by `data/examples/generate.py` (seed {seed}), laid
+out as the tools print it. Nothing here says how fast a product is.
+
+What the logs pretend: eight nodes of eight H100 GPUs, `synthetic-node-01` to `synthetic-node-08`, each with one port of
+InfiniBand NDR (400 Gb/s, MTU 4096), tested pair by pair before they are handed over:
+
+- `nccl/all_reduce.<a>-<b>.log`: all_reduce among the sixteen GPUs of two nodes, 1 MiB to 4 GiB, for all 28 pairs, with
+  the NCCL INFO lines of the first rank of each node;
+- `perftest/ib_write_bw.<client>-<server>.log` and `.server.log`: both ends of `ib_write_bw -s 1048576`, for all 28
+  pairs in both directions, each with the shell prompt and the command that was typed: perftest itself names no host.
+
+Two faults are planted; everything else is clean:
+
+- **`synthetic-node-06` is slow**: 12 % below the others in every test that it takes part in, as sender and as receiver;
+- **one test ran with an MTU of 1024**: `perftest/ib_write_bw.03-05.log` and its `.server.log` print `Mtu : 1024[B]`
+  although both ports have 4096, as every other test of these nodes prints and as NCCL does (`mtu 5` is 4096 bytes).
+  It costs 1.4 %, too little to make this pair a slow one.
+"""
+
+PAIR_SIZES = NCCL_SIZES[17:]  # 1 MiB to 4 GiB
+SLOW_NODE, SLOW_SHARE = 5, 0.88  # synthetic-node-06
+SMALL_MTU, SMALL_MTU_GBIT_S = (2, 4), 386.8  # from synthetic-node-03 to -05; 1024 of 1050 bytes are payload
+
+
+def pair_fabric(nodes: tuple[int, int]) -> Fabric:
+    """The fabric as two nodes see it: slower for the slow one."""
+    share = SLOW_SHARE if SLOW_NODE in nodes else 1
+    curve = NDR.curves["all_reduce"]
+    return replace(
+        NDR, nodes=nodes, curves={"all_reduce": replace(curve, share=curve.share * share)},
+        verbs=replace(NDR.verbs, write_gbit_s=NDR.verbs.write_gbit_s * share),
+    )  # fmt: skip
+
+
+def queue_pair_line(fabric: Fabric, node: int, pid: int, rng: Random) -> str:
+    """What NCCL prints of a queue pair with NCCL_DEBUG_SUBSYS=NET; mtu is a code, 5 is 4096 bytes."""
+    key = f"0x{0x18_0000 + rng.getrandbits(12):x}"
+    return (
+        f"{fabric.host(node)}:{pid}:{pid + 41} [0] NCCL INFO NET/IB: NCCL Dev 0 IbDev 0 Port 1 qpn "
+        f"{rng.randrange(300, 9000)} mtu 5 LID {0x1A + fabric.nodes[node]} subnet-prefix 18338657682652659712  FLID 0 "
+        f"fifoRkey={key} fifoLkey={key}"
+    )
+
+
+def pair_nccl_log(fabric: Fabric, rng: Random) -> str:
+    """An all_reduce of two nodes, with the queue pair of each node among the NCCL INFO lines."""
+    lines = nccl_log(fabric, "all_reduce", rng, PAIR_SIZES).splitlines()
+    for at in reversed([i for i, line in enumerate(lines) if "Connected all rings" in line]):
+        host, pid = lines[at].split(":")[:2]
+        lines.insert(at, queue_pair_line(fabric, int(host == fabric.host(1)), int(pid), rng))
+    return text_of(lines)
+
+
+def prompted(fabric: Fabric, text: str, node: int) -> str:
+    """What one end printed, below the prompt and the command that started it."""
+    peer = "" if node else f" {fabric.host(1)}"
+    return f"operator@{fabric.host(node)}:~$ ib_write_bw -d mlx5_0 -s {MIB} --report_gbits{peer}\n{text}"
+
+
+def pair_logs(seed: int) -> Iterator[tuple[str, str]]:
+    """Path and text of every log of the pairs: collectives, then both directions of perftest."""
+    for number, nodes in enumerate(permutations(range(len(NODES)), 2)):
+        fabric, name = pair_fabric(nodes), f"{nodes[0] + 1:02d}-{nodes[1] + 1:02d}"
+        rng = Random(f"{seed}/pairs/{name}")
+        if nodes[0] < nodes[1]:
+            yield f"nccl/all_reduce.{name}.log", pair_nccl_log(fabric, rng)
+        if nodes == SMALL_MTU:
+            verbs = replace(fabric.verbs, write_gbit_s=SMALL_MTU_GBIT_S)
+            fabric = replace(fabric, verbs=verbs, mtu=1024, payload_share=1024 / (1024 + 26))
+        ends = perftest_logs(fabric, "ib_write_bw", number, rng, [MIB])
+        for node, end in enumerate(("", ".server")):
+            yield f"perftest/ib_write_bw.{name}{end}.log", prompted(fabric, ends[node], node)
+
+
 def text_of(lines: Sequence[str]) -> str:
     """Lines as a text with a final newline."""
     return "\n".join(lines) + "\n"
@@ -715,7 +807,7 @@ def logs_of(fabric: Fabric, seed: int) -> Iterator[tuple[str, str]]:
 
 
 def everything(seed: int) -> Iterator[tuple[str, str]]:
-    """Path and text of every file that is written."""
+    """Path and text of every file of the first campaign."""
     yield "README.md", README.format(seed=seed)
     for fabric in FABRICS:
         yield from ((f"{fabric.name}/{name}", text) for name, text in logs_of(fabric, seed))
@@ -724,26 +816,37 @@ def everything(seed: int) -> Iterator[tuple[str, str]]:
     yield f"{ROCE.name}/nccl/all_reduce.fallback.log", nccl_log(FALLBACK, "all_reduce", Random(f"{seed}/fallback"))
 
 
-def write(out: Path, seed: int) -> int:
-    """Writes all files below *out* and returns how many; the campaign file, kept by hand, is copied along."""
-    files = dict(everything(seed))
+def all_pairs(seed: int) -> Iterator[tuple[str, str]]:
+    """Path and text of every file of the second campaign."""
+    yield "README.md", PAIRS_README.format(seed=seed)
+    yield from pair_logs(seed)
+
+
+CAMPAIGNS = {"synthetic": everything, "synthetic-pairs": all_pairs}
+
+
+def write(out: Path, seed: int, campaign: str) -> int:
+    """Writes all files of a campaign below *out* and returns how many; its file, kept by hand, is copied along."""
+    files = dict(CAMPAIGNS[campaign](seed))
     for name, text in files.items():
         path = out / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8", newline="\n")
-    campaign = HERE / "synthetic" / "rdmalab.toml"
-    if campaign.is_file() and out.resolve() != campaign.parent:
-        shutil.copyfile(campaign, out / campaign.name)
+    for kept in (HERE / campaign).glob("*.toml"):
+        if out.resolve() != kept.parent:
+            shutil.copyfile(kept, out / kept.name)
     return len(files)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Reads the command line and writes the folder."""
+    """Reads the command line and writes the folders."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, default=HERE / "synthetic", help="folder to write to")
+    parser.add_argument("--out", type=Path, default=HERE, help="folder to write to; each campaign has its own in it")
     parser.add_argument("--seed", type=int, default=7, help="another seed gives other noise")
     given = parser.parse_args(arguments)
-    print(f"{write(given.out, given.seed)} synthetic files in {given.out}")
+    for campaign in CAMPAIGNS:
+        folder = given.out / campaign
+        print(f"{write(folder, given.seed, campaign)} synthetic files in {folder}")
 
 
 if __name__ == "__main__":

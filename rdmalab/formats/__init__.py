@@ -1,4 +1,4 @@
-"""One module per log format; adding a format is adding one file to this folder.
+"""One module per log format; adding a format is adding one file to this folder, or to one named ``rdmalab_formats``.
 
 A format module has
 
@@ -11,21 +11,24 @@ A format module has
     parse      ``(text: rdmalab.sources.Text) -> rdmalab.model.Parsed``; never raises on any text, never invents a
                row, never drops one without a Note
 
-Modules whose name begins with an underscore are helpers. Nothing here knows another format or the store.
+Modules whose name begins with an underscore are helpers. Nothing here knows another format or the store. Modules of
+the namespace package ``rdmalab_formats`` count too: any folder of that name on Python's path, of whoever's project.
 """
 
+import contextlib
 import importlib
 import pkgutil
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache, lru_cache
 from itertools import chain, compress
-from types import ModuleType
 from typing import Protocol, cast
 
+from rdmalab.errors import UsageError
 from rdmalab.model import Log, Note, Parsed, Reading, Run, Transport
 from rdmalab.sources import Text
 
+_OWN = "rdmalab_formats"
 _FILLING = b"0123456789. \t"
 _MANY_LINES = 256  # of an outline: too many to remember each
 _LONG = 1 << 20  # bytes of a text that is not searched as a whole
@@ -42,13 +45,34 @@ class Format(Protocol):
 
 @cache
 def known() -> tuple[Format, ...]:
-    """All formats, by name. Modules are found by listing the package path: nothing else needs editing."""
-    modules: list[ModuleType] = [
-        importlib.import_module(f"{__name__}.{m.name}")
-        for m in pkgutil.iter_modules(__path__)
-        if not m.name.startswith("_")
+    """
+    All formats, by name. Modules are found by listing the package paths: nothing else needs editing.
+
+    Raises:
+        UsageError: A module of somebody's own lacks a name that a format has, or has the NAME of another.
+    """
+    found: dict[str, Format] = {}
+    for module in map(importlib.import_module, _modules()):
+        if missing := [name for name in ("NAME", "EXAMPLE", "SIGNATURE", "parse") if not hasattr(module, name)]:
+            raise UsageError(f"{module.__file__}: a log format needs {', '.join(missing)}; see rdmalab/formats")
+        form = cast("Format", module)
+        if form.NAME in found:
+            raise UsageError(f"{module.__file__}: there is a format '{form.NAME}' already; give NAME another word")
+        found[form.NAME] = form
+    return tuple(found[name] for name in sorted(found))
+
+
+def _modules() -> list[str]:
+    """The names of all modules that are formats."""
+    paths: dict[str, Iterable[str]] = {__name__: __path__}
+    with contextlib.suppress(ModuleNotFoundError):
+        paths[_OWN] = importlib.import_module(_OWN).__path__
+    return [
+        f"{package}.{module.name}"
+        for package, path in paths.items()
+        for module in pkgutil.iter_modules(path)
+        if not module.name.startswith("_")
     ]
-    return tuple(sorted((cast("Format", m) for m in modules), key=lambda f: f.NAME))
 
 
 def detect(text: Text) -> list[Format]:

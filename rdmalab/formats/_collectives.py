@@ -69,6 +69,29 @@ def busbw_factor(operation: str, ranks: int) -> float:
     return (ranks - 1) / ranks if operation in _PART else 1.0
 
 
+def whole(printed: str) -> int:
+    """A whole number that fits 64 bits.
+
+    Raises:
+        ValueError: It is none.
+    """
+    if not re.fullmatch("[0-9]{1,19}", printed) or (value := int(printed)) >= 2**63:
+        raise ValueError(printed)
+    return value
+
+
+def real(printed: str) -> float | None:
+    """A number, None for ``nan`` and ``inf``.
+
+    Raises:
+        ValueError: It is none.
+    """
+    if not re.fullmatch(r"-?(?:[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?|nan|inf)", printed):
+        raise ValueError(printed)
+    value = float(printed)
+    return value if math.isfinite(value) else None
+
+
 def half_unit(printed: str) -> float:
     """Half a unit of the last printed digit: 0.005 of ``61.13``, 500000 of ``1.1e+07``."""
     mantissa, _, exponent = printed.lower().partition("e")

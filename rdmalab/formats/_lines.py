@@ -6,7 +6,7 @@ A prefix is only removed where a line that a format is sure of (its *anchor*) sh
 
 import re
 from collections.abc import Iterator
-from itertools import count, repeat
+from itertools import count, islice, pairwise, repeat
 from typing import NamedTuple
 
 from rdmalab.sources import Text
@@ -16,17 +16,35 @@ _STAMP = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?"
 _COMMENT = re.compile(r"#[# \t]*$")  # belongs to the tool's own line, whether the anchor names it or not
 _CRI = re.compile(rf"({_STAMP} std(?:out|err)) ([FP]) ?")
 
+_NUMBER = re.compile(r"(?:[A-Za-z][\w./-]*:)?\d{1,9}[:-]")  # grep -n, with -H
+_WORD = re.compile(r"[^\W\d_]|[-*•>│]")
+_FREQUENT = 3  # lines
+_SAMPLE = 1 << 16  # bytes
+_CLOCK = r"\d\d:\d\d:\d\d(?:[.,]\d+)?"
+_LEVEL = "(?:TRACE|INFO|DEBUG|NOTICE|WARN(?:ING)?|ERROR|stdout|stderr)"
 # What may stand before a line. Only ATOMS with a tag tell one stream from another; stamps and log levels do not.
 _ATOMS = {
     "cri": (rf"{_STAMP} std(?:out|err) [FP] ?", False),
-    "stamp": (rf"{_STAMP}[ \t]+", False),
-    "level": (r"(?:\[?(?:INFO|DEBUG|NOTICE|WARN(?:ING)?|ERROR|stdout|stderr)\]?:?[ \t]+)", False),
-    "bar": (r"\|[ \t]?", False),
+    "gitlab": (rf"{_STAMP} \d\d[OE][ +]", False),
+    "stamp": (rf"\[?{_STAMP}\]?[ \t]+", False),
+    "clock": (rf"(?:\[{_CLOCK}\]|{_CLOCK})[ \t]+", False),
+    "syslog": (rf"[A-Z][a-z]{{2}} +\d+ {_CLOCK} +", False),
+    "date": (rf"[A-Z][a-z]{{2}} [A-Z][a-z]{{2}} +\d+ {_CLOCK}(?: [A-Z]{{3,4}})? \d{{4}}:?[ \t]*", False),
+    "epoch": (r"\d{13}[ \t]+", False),
+    "glog": (rf"[IWEF]\d{{4}} {_CLOCK} +\d+ [\w./-]+:\d+\] ", False),
+    "dashes": (rf"- (?:[\w.-]+ - )?{_LEVEL} - ", False),
+    "level": (rf"(?:\[?{_LEVEL}\]?:?[ \t]+)", False),
+    "place": (r"\[[\w./-]+:\d+(?::\w+)?\][ \t]+", False),
+    "number": (r"[ ]*\d+\t", False),
+    "service": (r"[A-Za-z][\w.-]*[ \t]*\|[ \t]?", True),
+    "bar": (r"[|│][ \t]?", False),
     "quote": (r">[ \t]?", False),
-    "mpi": (r"\[\d+,\d+\](?:\[[^\]\s]*\])?<std(?:out|err|diag)>:[ ]?", True),
+    "mpi": (r"\[(?:[\w.-]+@)?\d+,\d+\](?:\[[^\]\s]*\])?<std(?:out|err|diag)>:[ ]?", True),
     "pod": (r"\[pod/[^\]\s]+\][ \t]", True),
+    "torch": (r"\[(?:rank|default)\d+\]:[ ]?", True),
     "ray": (r"\([^()]*\bpid=\d+[^()]*\)[ \t]", True),
-    "rank": (r"[ ]*\d+:[ ]", True),
+    "process": (r"[\w.-]+ [\w./-]+\[\d+\]:[ ]", True),
+    "rank": (r"[ ]*\d+:[ \t]", True),
     "bracket": (r"\[[\w.-]+\][ \t]", True),
     "host": (r"[A-Za-z][\w.-]*:[ ]?", True),
 }
@@ -49,7 +67,7 @@ def clean(text: Text, without: re.Pattern[str] | None = None) -> Iterator[tuple[
     """
     held: dict[str, tuple[int, str]] = {}
     for number, line in text.lines(without):
-        line = line.rstrip("\r")
+        line = line.strip("\r")
         if "\x1b" in line:
             line = _ANSI.sub("", line)
         record = _CRI.match(line) if line[:2] == "20" else None
@@ -114,7 +132,10 @@ def _without(prefix: re.Pattern[str], lines: Iterator[tuple[int, str]]) -> Itera
     for number, line in lines:
         found = prefix.match(line)
         if found:
-            yield Line(number, "".join(v for v in found.groups() if v).strip(), line[found.end() :])
+            rest = line[found.end() :]
+            if found[0].rstrip()[-1:] in ("|", "│"):  # a row of a table has one at its end too
+                rest = rest.rstrip(" \t|│")
+            yield Line(number, "".join(v for v in found.groups() if v).strip(), rest)
         else:
             yield Line(number, "", line)
 
@@ -129,21 +150,44 @@ def ends_with_line_end(text: Text) -> bool:
 
 def _prefix_pattern(text: Text, anchor: re.Pattern[str]) -> re.Pattern[str] | None:
     """The pattern of all prefixes that stand before anchors, or None when there is none."""
+    leads = [_COMMENT.sub("", lead) for lead in _leads(text, anchor) if not _is_blank(lead)]
+    numbered = bool(leads) and all(map(_NUMBER.match, leads)) and _are_numbered(text)
+    if numbered:
+        leads = [lead for lead in (_NUMBER.sub("", lead, count=1) for lead in leads) if lead.strip()]
     shapes: list[str] = []
-    unknown: set[str] = set()
-    for lead in _leads(text, anchor):
-        if _is_blank(lead):
-            continue
-        lead = _COMMENT.sub("", lead)
+    unknown: dict[str, int] = {}
+    for lead in leads:
         shape, known = _shape(lead)
+        if not known and not _WORD.search(lead):  # digits: of a row with one column more
+            continue
         # Words that stand before an anchor once are text that another process wrote there, not a prefix.
-        if not known and shape not in unknown:
-            unknown.add(shape)
-        elif shape not in shapes:
+        unknown[shape] = unknown.get(shape, 0) + (2 if known else 1)
+        if unknown[shape] > 1 and shape not in shapes:
             shapes.append(shape)
             if len(shapes) >= 8:
                 break
-    return re.compile("|".join(f"(?:{s})" for s in sorted(shapes, key=len, reverse=True))) if shapes else None
+    shapes += [
+        shape for shape, count in unknown.items() if count == 1 and len(shapes) < 8 and _is_frequent(shape, text)
+    ]
+    pattern = "|".join(f"(?:{s})" for s in sorted(shapes, key=len, reverse=True))
+    if numbered:
+        pattern = f"{_NUMBER.pattern}(?:{pattern})?"
+    return re.compile(pattern) if pattern else None
+
+
+def _are_numbered(text: Text) -> bool:
+    """Whether every line begins with its number, as ``grep -n`` prints it: each is greater than the one before."""
+    _, start = next(text.chunks(), (1, b""))
+    lines = start[:_SAMPLE].decode("utf-8", errors="replace").split("\n")[:-1]
+    numbers = [int(found[0][:-1].rpartition(":")[2]) for line in lines if (found := _NUMBER.match(line))]
+    return len(numbers) == len(lines) >= _FREQUENT and all(a < b for a, b in pairwise(numbers))
+
+
+def _is_frequent(shape: str, text: Text) -> bool:
+    """Whether many lines begin like this."""
+    pattern = re.compile(f"^(?:{shape})", re.MULTILINE)
+    _, start = next(text.chunks(), (1, b""))
+    return sum(1 for _ in islice(pattern.finditer(start.decode("utf-8", errors="replace")), _FREQUENT)) == _FREQUENT
 
 
 def _is_blank(lead: str) -> bool:
@@ -154,7 +198,7 @@ def _is_blank(lead: str) -> bool:
 def _leads(text: Text, anchor: re.Pattern[str]) -> Iterator[str]:
     """What stands before the first anchor of each line that holds one."""
     for _, chunk in text.chunks():
-        content = chunk.decode("utf-8", errors="replace")
+        content = chunk.decode("utf-8", errors="replace").replace("\r", "")
         if "\x1b" in content or " stdout P " in content or " stderr P " in content:
             # Colours and split records hide anchors: only clean lines show them.
             for _, line in clean(Text.of(chunk)):
@@ -177,7 +221,7 @@ def _leads_in(content: str, anchor: re.Pattern[str]) -> Iterator[str]:
 
 def _shape(lead: str) -> tuple[str, bool]:
     """The pattern of the text before an anchor: known atoms (True), else the text itself with any digits (False)."""
-    pattern, rest = "", lead
+    pattern, rest = "", lead.lstrip(" \t")
     while rest.strip():
         for atom, tagged in _ATOMS.values():
             if found := re.match(atom, rest):

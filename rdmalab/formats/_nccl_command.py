@@ -10,8 +10,8 @@ _INVOKED = re.compile(rf"(?:^|[\s=])(\S*?\b(?:{_NAMES})_(?:perf|test)(?:_mpi)?)(
 _SCRIPT = re.compile(rf"nccl.?tests?\S*\s.*-t +({_NAMES})\b")  # run_nccl_tests.sh -t all_gather
 _PROMPT = re.compile(r"^\s*(?:\S*[$#+]|\[[^\]]*\][$#]) +(?=\S)")
 _LAUNCH = re.compile(r"\b(?:mpirun|mpiexec|srun|orterun|prterun|prun)\b(.*)")
-_PROCESSES = re.compile(r"\s(?:-np|-n|--np|--ntasks)[ =]*(\d+)")
-_PER_NODE = re.compile(r"\s(?:-N|--nodes)[ =]*(\d+).*\s--ntasks-per-node[ =](\d+)")
+_PROCESSES = re.compile(r"\s(?:-np|-n|--np|--ntasks)[ =]*(\d{1,9})\b")
+_PER_NODE = re.compile(r"\s(?:-N|--nodes)[ =]*(\d{1,9})\b.*\s--ntasks-per-node[ =](\d{1,9})\b")
 
 
 def command_in(text: str) -> str | None:
@@ -44,7 +44,7 @@ def ranks_of(command: str) -> int | None:
     if found is None or processes is None:
         return None
     for option in ("(?:-t|--nthreads)", "(?:-g|--ngpus)"):
-        number = re.search(rf"\s{option}[ =]*(\d+)", found[2])
+        number = re.search(rf"\s{option}[ =]*(\d{{1,9}})\b", found[2])
         processes *= int(number[1]) if number else 1
     return processes
 

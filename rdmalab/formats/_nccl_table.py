@@ -213,6 +213,8 @@ def _each(read_cell: Callable[[str], Any], column: tuple[str, ...]) -> list[Any]
 
 def _measured(layout: Layout, place: Place, cells: list[tuple[str, ...]]) -> Columns:
     """What stands in the columns of one placement."""
+    for at in (place.time, place.algbw, place.busbw):
+        _refuse_odd(cells[at])
     time, algbw, busbw = (list(map(float, cells[at])) for at in (place.time, place.algbw, place.busbw))
     if any(map((0.0).__gt__, time)):
         raise ValueError("a time below zero")
@@ -230,6 +232,16 @@ def _measured(layout: Layout, place: Place, cells: list[tuple[str, ...]]) -> Col
     }
 
 
+_ODD = (" .", ". ", "-.", ".e", ".E", "_")
+
+
+def _refuse_odd(cells: tuple[str, ...]) -> None:
+    """Python reads ``.49``, ``69.e1`` and ``1_0`` as numbers; no version prints them, so that they are damage."""
+    joined = f" {' '.join(cells)} "
+    if any(mark in joined for mark in _ODD):
+        raise ValueError(joined)
+
+
 def _finite(values: list[float]) -> list[float | None]:
     return [v if math.isfinite(v) else None for v in values]
 
@@ -242,7 +254,7 @@ def _redop(cell: str) -> str | None:
 
 def _root(cell: str) -> int | None:
     root = int(cell)
-    if root < -1:
+    if not -1 <= root < 2**31:
         raise ValueError(cell)
     return None if root == -1 else root
 

@@ -17,7 +17,9 @@ _TITLE = re.compile(
 )
 _LINK_LAYERS = {"IB": "InfiniBand", "Ethernet": "Ethernet"}
 _TRANSPORTS = {"IB": "IB", "IW": "iWARP", "Unknown": "unknown"}
-_COUNTS = ("size_bytes", "iterations")
+_COUNTS = ("size_bytes", "iterations", "service_level")
+_PORTS = {"port1_bw": "bw_port1_gbit_s", "port2_bw": "bw_port2_gbit_s"}
+_PORT_RATES = {"port1_rate": "msg_rate_port1_mpps", "port2_rate": "msg_rate_port2_mpps"}
 UNITS = ("MB/sec", "MiB/sec", "Gb/sec")  # the first two are the same
 _TO_GBIT_S = {unit: gbit_s(1.0, unit) for unit in UNITS}
 _NONE_FITS = "none"
@@ -214,8 +216,18 @@ def bandwidth_sample(
     return Sample(
         line, size, iterations=iterations, msg_rate_mpps=rate, cpu_util_pct=cpu,
         bw_peak_gbit_s=peak * factor if peak and factor else None,
-        bw_avg_gbit_s=average * factor if factor else None,
+        bw_avg_gbit_s=average * factor if factor else None, service_level=_count(row, "service_level", line, remarks),
+        **_ports(row, factor, line, remarks),
     )  # fmt: skip
+
+
+def _ports(row: Mapping[str, str], factor: float | None, line: int | None, remarks: Remarks) -> dict[str, Any]:
+    """What --report-per-port says of each port."""
+    found: dict[str, Any] = {f: measured(row[n], line, remarks) for n, f in _PORT_RATES.items() if n in row}
+    for name, column in _PORTS.items():
+        if name in row and factor and (value := measured(row[name], line, remarks)) is not None:
+            found[column] = value * factor
+    return found
 
 
 def table(lines: Sequence[int], columns: Mapping[str, Sequence[str]], unit: str, kind: str) -> Samples | None:
@@ -247,9 +259,9 @@ def table(lines: Sequence[int], columns: Mapping[str, Sequence[str]], unit: str,
     if not all(map(_agrees, *checked, repeat(unit))) or not all(checked[0]):
         return None
     factor = _TO_GBIT_S[unit]
-    names = {"rate": "msg_rate_mpps", "cpu": "cpu_util_pct"}
+    names = {"rate": "msg_rate_mpps", "cpu": "cpu_util_pct", **_PORT_RATES}
     found |= {field: values[name] for name, field in names.items() if name in values}
-    names = {"peak": "bw_peak_gbit_s", "average": "bw_avg_gbit_s"}
+    names = {"peak": "bw_peak_gbit_s", "average": "bw_avg_gbit_s", **_PORTS}
     return Samples(
         found | {field: [v * factor for v in values[name]] for name, field in names.items() if name in values}
     )

@@ -29,8 +29,8 @@ _ANCHOR = re.compile(r"bytes +#sent +#ack |\[(?:error|debug)\] \S*util/pingpong\
 _COMMAND = re.compile(r"(?:^|[\s/;&+$(])(fi_pingpong(?:\s.*)?)$")
 _HEADER = re.compile(r"bytes +#sent +#ack +total +time +MB/sec +usec/xfer +Mxfers/sec$")
 _ROW = re.compile(
-    r"(?P<size>\d+(?:\.\d)?)(?P<letter>[kmg]?) +(?P<sent>\d+)(?P<rounded>[kmb]?) +(?P<ack>[=+-]\d+[kmb]?) +[\d.]+[kmg]?"
-    r" +\d+\.\d\ds +(?P<rate>\d+\.\d\d) +(?P<latency>\d+\.\d\d) +\d+\.\d\d$"
+    r"(?P<size>\d{1,15}(?:\.\d)?)(?P<letter>[kmg]?) +(?P<sent>\d{1,18})(?P<rounded>[kmb]?) +(?P<ack>[=+-]\d+[kmb]?)"
+    r" +[\d.]+[kmg]? +\d+\.\d\ds +(?P<rate>\d{1,12}\.\d\d) +(?P<latency>\d{1,12}\.\d\d) +\d+\.\d\d$"
 )
 _LIKE_A_ROW = re.compile(r"\d+(?:\.\d)?[kmg]?(?: +\d+[kmb]?(?: +[=+-].*)?)?$")
 _FAILURE = re.compile(
@@ -131,7 +131,7 @@ def _sample(line: int, row: re.Match[str], chosen: bool, command: str | None) ->
     first, last = _sizes(row)
     if first > last:
         return None, [Note(line, "contradiction", f"Size, rate and time of the row of {printed} do not agree.")]
-    stated = re.search(r"\s-S +(\d+)\b", command or "")
+    stated = re.search(r"\s-S +(\d{1,15})\b", command or "")
     size = _size(first, last, int(float(row["size"]) * _UNIT[row["letter"]]) if chosen else stated and int(stated[1]))
     notes = []
     if row["ack"][0] != "=":

@@ -9,7 +9,6 @@
 GB/s is 1e9 bytes/s. What a command line above the table tells is taken from there, busbw is never computed.
 """
 
-import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -25,7 +24,9 @@ EXAMPLE = "8192              | 25.13          | 0.32598              | success"
 HINTS = (b"data_size(Bytes)", b"the minbytes is ", b"hccl interface return err", b"local rank_id ")
 SIGNATURE = re.compile(rb"data_size\(Bytes\)|the minbytes is \d|hccl interface return err|local rank_id \d")
 _ANCHOR = re.compile(r"the minbytes is \d|data_size\(Bytes\)")
-_START = re.compile(r"the minbytes is (\d+), *maxbytes is (\d+), *iters is (\d+), *warmup_iters is (\d+)")
+_START = re.compile(
+    r"the minbytes is (\d{1,18}), *maxbytes is (\d{1,18}), *iters is (\d{1,9}), *warmup_iters is (\d{1,9})"
+)
 _FAILURES = ("hccl interface return err", "acl interface return err", "This is an error in ")
 _FAILED_RANK = re.compile(r"rank[ _]id \d+, *(?:check result failed)?")
 _COLUMNS = {
@@ -35,7 +36,7 @@ _COLUMNS = {
     "alg_bandwidth": "(GB/s)",
     "check_result": "",
 }
-_PROCESSES = re.compile(r"\bmpirun\b.*?\s-(?:np|n)[ =]*(\d+)")
+_PROCESSES = re.compile(r"\bmpirun\b.*?\s-(?:np|n)[ =]*(\d{1,9})\b")
 _RESULTS = ("success", "failed", "NULL")
 
 
@@ -95,7 +96,7 @@ class _Reader:
         cells = text.split("|")
         try:
             size, time, algbw, result = (c.strip() for c in cells)
-            values = int(size), float(time), float(algbw)
+            values = arithmetic.whole(size), arithmetic.real(time), arithmetic.real(algbw)
             if result not in _RESULTS:
                 raise ValueError(result)
         except ValueError:
@@ -103,9 +104,8 @@ class _Reader:
                 draft.torn += 1
                 self.notes.append(Note(line, "torn_row", f"A row that is not whole is left out: {text.strip()}"))
             return
-        finite = [v if math.isfinite(v) else None for v in values[1:]]
         draft.samples.append(Sample(
-            line=line, size_bytes=values[0], placement="out_of_place", time_us=finite[0], algbw_gbyte_s=finite[1],
+            line=line, size_bytes=values[0], placement="out_of_place", time_us=values[1], algbw_gbyte_s=values[2],
             wrong=0 if result == "success" else None,
         ))  # fmt: skip
         draft.printed.append((time, algbw, "0.00"))

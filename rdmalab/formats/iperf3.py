@@ -161,7 +161,7 @@ def _facts(line: int, document: dict[str, Any]) -> Run:
             tool=NAME, kind="bandwidth", status="complete", line=line, program="iperf3",
             tool_version=version.removeprefix("iperf ") if isinstance(version, str) else None,
             side=_side(start),
-            streams=int(streams) if streams else None,
+            streams=int(streams) if streams and streams < 1e9 else None,
             duration_s=duration or None,  # 0: the end was set by bytes or blocks (-n, -k), not by time
             bidirectional=False if _at(document, "end", "sum_received") else None,
         ),
@@ -290,7 +290,7 @@ _ROW = re.compile(
 )
 _CONNECTED = re.compile(r"\[\s*\d+\](?:\[[TR]X-[CS]\])? local \S+ port \d+ connected to ")
 _FAILED = re.compile(r"iperf3: (?:error|interrupt) - (.*)")
-_STARTING = re.compile(r"Starting Test: protocol: (\w+), (\d+) streams, .* (\d+) second test")
+_STARTING = re.compile(r"Starting Test: protocol: (\w+), (\d{1,9}) streams, .* (\d{1,9}) second test")
 _VERSION = re.compile(r"iperf (3\.[\w.+-]+)")
 
 

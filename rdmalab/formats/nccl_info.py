@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from rdmalab.model import Evidence, Note, Parsed
 from rdmalab.sources import Text
-from rdmalab.transport import Communicator, Device, Facts, Failure, Hop, judge
+from rdmalab.transport import FALLBACK_REASONS, Communicator, Device, Facts, Failure, Hop, is_verbs, judge
 
 NAME = "nccl-info"
 EXAMPLE = "node-a:2090:2648 [0] NCCL INFO Channel 00/0 : 8[0] -> 0[0] [receive] via NET/IB/4/GDRDMA"
@@ -41,6 +41,7 @@ _STAMP = re.compile(r"\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)?)\] ")
 _LONGEST = 16384  # characters of a line; NCCL's own limit is below
 _MOST_WRITERS = 100_000  # remembered, to save reading their frames again
 _MOST_NOTES = 20  # of one code; a summing-up follows
+_NOBODY = "a host"  # where the line has no frame
 
 
 class _Message(NamedTuple):
@@ -62,6 +63,14 @@ class _Message(NamedTuple):
 
 
 @dataclass
+class _Local:
+    """The ranks of a communicator that share a host: how many there are, and those that the log shows."""
+
+    ranks: int = 0
+    seen: set[str] = field(default_factory=set)  # processes
+
+
+@dataclass
 class _Reader:
     """Everything collected so far."""
 
@@ -70,11 +79,13 @@ class _Reader:
     counted: Counter[str] = field(default_factory=Counter)  # notes by code, also those not kept
     writers: dict[str, tuple[str, str]] = field(default_factory=dict)  # what stands before a level -> process, thread
     once: set[tuple[str, ...]] = field(default_factory=set)  # what was noted and is not said again
-    benign: tuple[int, int] = 0, 0  # number, first line
+    benign: dict[str, tuple[int, int]] = field(default_factory=dict)  # what it is -> number, first line
     hosts: dict[str, int] = field(default_factory=dict)  # with the first line
     pointers: dict[tuple[str, str], str] = field(default_factory=dict)  # (process, comm 0x..) -> communicator
     starting: dict[tuple[str, str], str] = field(default_factory=dict)  # (process, thread) -> communicator
     of_process: dict[str, set[str]] = field(default_factory=dict)
+    gpus: dict[str, set[int]] = field(default_factory=dict)  # process -> nvmlDev: the numbers of nvidia-smi
+    local: dict[str, _Local] = field(default_factory=dict)  # by host
     waiting: dict[tuple[bytes | None, ...], list[Any]] = field(default_factory=dict)  # number, first line, its bytes
 
     def writer(self, before: str, in_mid_line: bool) -> tuple[str, str]:
@@ -102,9 +113,9 @@ class _Reader:
     def settle(self) -> None:
         """Counts the connections since the last message that was none: until then none changed whose they are."""
         for words, (times, line, raw) in self.waiting.items():
-            process, thread, net, device, gdr, pointer = (word.decode() if word else "" for word in words)
+            process, thread, net, device, proxy, gdr, pointer = (word.decode() if word else "" for word in words)
             communicator = self.communicator_of(process, thread, pointer)
-            self.count(Hop(process, communicator, net, int(device), gdr != ""), line, _text(raw), times)
+            self.count(Hop(process, communicator, net, int(device), gdr != "", proxy != ""), line, _text(raw), times)
         self.waiting.clear()
 
     def count(self, hop: Hop, line: int, content: str, times: int = 1) -> None:
@@ -168,6 +179,10 @@ def _lines_of_interest(number: int, chunk: bytes) -> Iterator[tuple[int, bytes, 
         yield number + at, lines[at], at < len(lines) - 1
 
 
+def _host(message: _Message) -> str:
+    return message.process.rpartition(":")[0] or _NOBODY
+
+
 def _text(raw: bytes) -> str:
     text = raw[:_LONGEST].decode("utf-8", "replace").rstrip("\r")
     return _COLOUR.sub("", text) if "\x1b" in text else text
@@ -209,34 +224,41 @@ def _messages(reader: _Reader, line: int, content: str, ended: bool) -> Iterator
 
 _VIA_NET = (
     r"(?:Channel|Ring) \d+(?:/\d+)? : \d+(?:\[\w+\])? -> \d+(?:\[\w+\])? (?:\[(?:send|receive)\] )?"
-    r"via NET/([A-Za-z][\w .+-]*?)/(\d+)(?:\(\d+\))?(/GDRDMA(?:\(\w+\))?)?(?:/Shared)?(?:/flush=\w+)?"
+    r"via NET/([A-Za-z][\w .+-]*?)/(\d{1,9})(\(\d+\))?(/GDRDMA(?:\(\w+\))?)?(?:/Shared)?(?:/flush=\w+)?"
     r"(?: comm (0x[0-9a-f]+) nRanks \d+)?\s*"
 )
 _CHANNEL = re.compile(_VIA_NET)
-_CHANNEL_LINE = re.compile(rb"[^\n]*?(?<![\w.-])([\w.-]+:\d+):(\d+) \[-?\d+\] NCCL INFO " + _VIA_NET.encode())
+_CHANNEL_LINE = re.compile(rb"[^\n]*?(?<![\w.-])([\w.-]+:\d+):(\d{1,9}) \[-?\d+\] NCCL INFO " + _VIA_NET.encode())
 _DEVICES = re.compile(r"NET/(?!Socket)[\w ]+?: Using (\[\d+\].*)")
-_DEVICE = re.compile(r"\[(\d+)\](?:=\{([^}]*)\}|([\w.-]+):\d+/(\w+))")
+_DEVICE = re.compile(r"\[(\d{1,9})\](?:=\{([^}]*)\}|([\w.-]+):\d+/(\w+))")
 _PORT = re.compile(r"([\w.-]+):\d+/(\w+)")
-_ONE_DEVICE = re.compile(r"NET/IB ?: \[(\d+)\] ([\w.-]+):\w+:\d+/(\w+) ")
-_QUEUE_PAIR = re.compile(r"NET/IB ?: .*?NCCL Dev \d+ IbDev \d+ Port \d+ qp\w* \d+ .*?(?:GID (\d+) \(|LID \d+)")
+_ONE_DEVICE = re.compile(r"NET/IB ?: \[(\d{1,9})\] ([\w.-]+):\w+:\d+/(\w+) ")
+_QUEUE_PAIR = re.compile(r"NET/IB ?: .*?NCCL Dev \d+ IbDev \d+ Port \d+ qp\w* \d+ .*?(?:GID (\d{1,9}) \(|LID \d+)")
+_PATH_MTU = re.compile(r" mtu ([1-5]) ")  # enum ibv_mtu: 1 is 256 bytes, 5 is 4096
 _PROVIDER = re.compile(r"NET/OFI Selected [Pp]rovider is ([\w;.-]+)")
 _NETWORK = re.compile(r"Using network (\S.*)")
-_NODES = re.compile(r"comm (0x[0-9a-f]+) rank (\d+) nRanks (\d+) nNodes (\d+) ")
+_NODES = re.compile(r"comm (0x[0-9a-f]+) rank (\d{1,9}) nRanks (\d{1,9}) nNodes (\d{1,9}) (?:localRanks (\d{1,9}))?")
 _INIT = re.compile(
-    r"(?:\w+ )?comm (0x[0-9a-f]+) rank (\d+) nranks (\d+) (?:.*? commId (0x[0-9a-f]+))?.*- Init (START|COMPLETE)\s*"
+    r"(?:\w+ )?comm (0x[0-9a-f]+) rank (\d{1,9}) nranks (\d{1,9})"
+    r" (?:.*? commId (0x[0-9a-f]+))?.*- Init (START|COMPLETE)\s*"
 )
-_SPLIT = re.compile(r" parent (0x[0-9a-f]+) splitCount (\d+) color (-?\d+)")
+_NVML = re.compile(r" nvmlDev (\d{1,9}) ")
+_SPLIT = re.compile(r" parent (0x[0-9a-f]+) splitCount (\d{1,9}) color (-?\d+)")
 _SETTING = re.compile(r"(NCCL_\w+) (?:set by environment to|set to) (.*)")
 _VERSION = re.compile(r"([NR]CCL) version *:? *(\d[\w.+:-]*)")
 _COMPLETION = re.compile(
-    r"Got completion from peer (\S+) with (?:status=|error )(?:(IBV_WC_\w+)\()?(\d+)"
+    r"Got completion from peer (\S+) with (?:status=|error )(?:(IBV_WC_\w+)\()?(\d{1,9})"
     r".*?vendor.err[ =](\d+)(?: \((\w+)\))?"
 )
 _HCA = re.compile(r" hca ([\w.-]+)")
-_BENIGN = re.compile(
-    r"\[Service thread\] (?:Accept failed|Could not receive type from localRank)"
-    r"|\[Proxy Service(?: \d+)?\] Failed to execute operation Close|MSCCL\+\+: Cannot enable MSCCL\+\+"
-)
+# Seen in tens of thousands in successful MLPerf results (mlcommons/training_results_v4.1).
+_BENIGN = {
+    "a normal tear-down": re.compile(
+        r"\[Service thread\] (?:Accept failed|Could not receive type from localRank)"
+        r"|\[Proxy Service(?: \d+)?\] Failed to execute operation Close"
+    ),
+    "an absent feature (MSCCL++)": re.compile(r"MSCCL\+\+: Cannot enable MSCCL\+\+"),
+}
 
 
 def _read(reader: _Reader, message: _Message) -> None:
@@ -259,11 +281,10 @@ def _channel(reader: _Reader, message: _Message) -> bool:
     """A connection in a line that is not whole is not counted: its end would say whether it had GPUDirect RDMA."""
     found = _CHANNEL.fullmatch(message.text)
     if found and message.whole:
-        net, device, gdr, pointer = found.groups()
+        net, device, proxy, gdr, pointer = found.groups()
         communicator = reader.communicator_of(message.process, message.thread, pointer or "")
-        reader.count(
-            Hop(message.process, communicator, net, int(device), gdr is not None), message.line, message.content
-        )
+        hop = Hop(message.process, communicator, net, int(device), gdr is not None, proxy is not None)
+        reader.count(hop, message.line, message.content)
     elif not message.interrupted:
         reader.note(message.line, "torn_row", "A connection is not counted because its line is not whole.")
     return True
@@ -304,6 +325,8 @@ def _queue_pair(reader: _Reader, message: _Message) -> bool:
     if found and found[1]:
         words = f"GID index {found[1]} is used; whether it is RoCE v1 or v2 is not printed."
         reader.note(message.line, "gid_index", words, found[1])
+    if found and (mtu := _PATH_MTU.search(found[0])):
+        reader.note(message.line, "path_mtu", f"{_host(message)}: {128 << int(mtu[1])}", _host(message), mtu[1])
     return found is not None
 
 
@@ -317,10 +340,13 @@ def _network(reader: _Reader, message: _Message) -> bool:
 def _nodes(reader: _Reader, message: _Message) -> bool:
     found = _NODES.search(message.text)
     if found:
-        pointer, rank, ranks, nodes = found.groups()
+        pointer, rank, ranks, nodes, here = found.groups()
         key = reader.pointers.setdefault((message.process, pointer), f"{message.process}/{pointer}")
         _join(reader, message, key, int(ranks), int(rank)).nodes = int(nodes)
         reader.facts.nodes_line = reader.facts.nodes_line or message.evidence
+        local = reader.local.setdefault(_host(message), _Local())
+        local.ranks = max(local.ranks, int(here or 0))
+        local.seen.add(message.process)
     return found is not None
 
 
@@ -331,6 +357,8 @@ def _init(reader: _Reader, message: _Message) -> bool:
         return False
     pointer, rank, ranks, shared, state = found.groups()
     here, thread = (message.process, pointer), (message.process, message.thread)
+    if gpu := _NVML.search(message.text):
+        reader.gpus.setdefault(message.process, set()).add(int(gpu[1]))
     if split := _SPLIT.search(message.text):
         shared = f"{reader.pointers.get((message.process, split[1]), split[1])}/{split[2]}/{split[3]}"
     if state == "START":
@@ -375,6 +403,7 @@ def _fallback(reader: _Reader, message: _Message) -> bool:
     """Why RDMA is not used."""
     reason = next(reason for words, reason in _FALLBACKS.items() if words in message.text)
     reader.facts.fallbacks.setdefault(reason, message.evidence)
+    reader.note(message.line, "rdma_not_used", f"{_host(message)}: {FALLBACK_REASONS[reason]}", _host(message), reason)
     return True
 
 
@@ -429,6 +458,8 @@ def _call(reader: _Reader, message: _Message) -> bool:
     found = re.search(r"Call to (ibv_\w+) failed", message.text)
     if found and found[1] == "ibv_open_device":
         reader.facts.fallbacks.setdefault("open_failed", message.evidence)
+        words = f"{_host(message)}: {FALLBACK_REASONS['open_failed']}"
+        reader.note(message.line, "rdma_not_used", words, _host(message), "open_failed")
     elif found and message.level == "WARN":
         _verbs_at_work(reader, message, None)
         _failed(reader, message, "ib_call_failed", _shown(message), message.process, found[1])
@@ -445,7 +476,7 @@ def _event(reader: _Reader, message: _Message) -> bool:
 
 
 def _device_failed(reader: _Reader, message: _Message) -> bool:
-    if found := re.search(r"Device (\d+) marked as failed", message.text):
+    if found := re.search(r"Device (\d{1,9}) marked as failed", message.text):
         _verbs_at_work(reader, message, int(found[1]))
         _failed(reader, message, "port_failover", _shown(message))
     return found is not None
@@ -471,8 +502,9 @@ def _watchdog(reader: _Reader, message: _Message) -> bool:
 
 def _warning(reader: _Reader, message: _Message) -> None:
     """A WARN line without a reading of its own. Those of a normal tear-down are only counted."""
-    if _BENIGN.match(message.text):
-        reader.benign = reader.benign[0] + 1, reader.benign[1] or message.line
+    if kind := next((kind for kind, pattern in _BENIGN.items() if pattern.match(message.text)), None):
+        number, line = reader.benign.get(kind, (0, message.line))
+        reader.benign[kind] = number + 1, line
     else:
         _failed(reader, message, "nccl_warning", _shown(message), re.sub(r"\d+", "", message.text)[:120])
 
@@ -513,10 +545,11 @@ _READERS: tuple[tuple[str, _Read], ...] = (
 
 def _sum_up(reader: _Reader) -> None:
     """Notes on the log as a whole."""
-    number, line = reader.benign
-    if number:
-        words = f"Warnings of a normal tear-down or of an absent feature, alone no sign of failure: {number}."
+    for kind, (number, line) in reader.benign.items():
+        words = f"Warnings of {kind}, alone no sign of failure: {number}."
         reader.notes.append(Note(line, "benign_warnings", words))
+    for line, code, words, *same in (*_devices_found(reader.facts), *_devices_used(reader)):
+        reader.note(line, code, words, *same)
     for code, count in reader.counted.items():
         if count > _MOST_NOTES:
             reader.notes.append(Note(None, code, f"There are {count} of these; the first {_MOST_NOTES} are listed."))
@@ -525,6 +558,20 @@ def _sum_up(reader: _Reader) -> None:
         shown = ", ".join(names[:_MOST_NOTES]) + (f" and {more} more" if more > 0 else "")
         reader.notes.append(Note(reader.hosts[names[0]], "hosts", shown))
     reader.notes += _connections(reader.facts)
+    reader.notes += _single_devices(reader.facts)
+
+
+def _single_devices(facts: Facts) -> Iterator[Note]:
+    """The hosts whose connections all use one device that the log names: what they measured is this rail."""
+    used: dict[str, dict[tuple[str, int], int]] = {}  # host -> device -> line
+    for hop in facts.hops:
+        lines = used.setdefault(hop.process.rpartition(":")[0], {})
+        device = facts.device_list(hop.process).get(hop.device) if is_verbs(hop.net) else None
+        lines.setdefault((device.name if device else "", hop.device), facts.hop_lines[hop].line)
+    for host, lines in used.items():
+        (name, _), line = next(iter(lines.items()))
+        if host and name and len(lines) == 1:
+            yield Note(line, "single_device", f"All connections of {host} use {name}.")
 
 
 def _connections(facts: Facts) -> Iterator[Note]:
@@ -537,3 +584,40 @@ def _connections(facts: Facts) -> Iterator[Note]:
     for (net, gdr), count in counts.items():
         words = f"Connections via NET/{net} {'with' if gdr else 'without'} GPUDirect RDMA: {count}."
         yield Note(lines[net, gdr], "net_connections", words)
+
+
+def _devices_found(facts: Facts) -> Iterator[tuple[int, str, str, str]]:
+    """
+    ``node-a: mlx5_0/RoCE, mlx5_1/RoCE``: the RDMA devices of each host, once where its processes agree.
+
+    Only the line that lists all of them says so: of lines for one device each, some may be missing.
+    """
+    for process, devices in facts.devices.items():
+        if "Using [" not in facts.device_lines[process].text:
+            continue
+        names = ", ".join(f"{device.name}/{device.layer}" for _, device in sorted(devices.items()))
+        words = f"{process.rpartition(':')[0] or _NOBODY}: {names}"
+        yield facts.device_lines[process].line, "rdma_devices", words, words
+
+
+def _devices_used(reader: _Reader) -> Iterator[tuple[int, str, str, str]]:
+    """
+    Which devices the connections of a host name, and which the process of each GPU does.
+
+    A connection through the device of another rank (PXN) says nothing about the GPU of its own.
+    """
+    used: dict[str, dict[str, int]] = {}
+    for hop in reader.facts.hops:
+        device = reader.facts.device_list(hop.process).get(hop.device)
+        if device is None or not is_verbs(hop.net):
+            continue
+        host, line = hop.process.rpartition(":")[0] or _NOBODY, reader.facts.hop_lines[hop].line
+        used.setdefault(host, {}).setdefault(device.name, line)
+        if len(gpus := reader.gpus.get(hop.process, ())) == 1 and not hop.relayed:
+            words = f"{host}: GPU {next(iter(gpus))} over {device.name}"
+            yield line, "gpu_device", words, words
+    for host, lines in used.items():
+        local = reader.local.get(host)
+        if local and local.ranks:
+            words = f"{host}: {len(local.seen)} of {local.ranks} local ranks, over {', '.join(lines)}"
+            yield min(lines.values()), "rdma_devices_used", words, words

@@ -93,7 +93,7 @@ def _whole_elements(text: str, at: int) -> Iterator[Any]:
 
 def _run(document: dict[str, Any], cut: str | None, line: int) -> tuple[Run, list[Note]]:
     config = _dict(document.get("config"))
-    devices = [d for d in _list(config.get("devices")) if isinstance(d, dict) and isinstance(d.get("rank"), int)]
+    devices = [d for d in _list(config.get("devices")) if isinstance(d, dict) and _whole(d.get("rank")) is not None]
     args = [str(a) for a in _list(document.get("args"))]
     results = _list(document.get("results"))
     samples, odd = _samples(results)
@@ -137,7 +137,12 @@ def _samples(results: list[Any]) -> tuple[list[Sample], int]:
 
 
 def _row(result: dict[str, Any]) -> Iterator[Sample]:
+    size, count = _whole(result["size"]), _whole(result["count"])
+    if size is None or count is None:
+        raise ValueError("a size beyond what is exact")
     root, redop = int(result["root"]), str(result["redop"]).strip()
+    if abs(root) >= 2**31:
+        raise ValueError(root)
     found = []
     for place in ("out_of_place", "in_place"):
         cells = result.get(place)
@@ -147,10 +152,10 @@ def _row(result: dict[str, Any]) -> Iterator[Sample]:
         per_iteration = _dict(result.get(f"{place}_per_iter"))
         extras: dict[str, Any] = {field: _number(per_iteration.get(key)) for key, field in _PER_ITERATION.items()}
         found.append(Sample(
-            None, int(result["size"]), int(result["count"]), str(result["type"]).strip(),
+            None, size, count, str(result["type"]).strip(),
             redop if redop not in ("", "none") else None, root if root >= 0 else None, place, None,
             _number(cells.get("time")), _number(cells.get("cpu_time")), _number(cells["alg_bw"]),
-            _number(cells["bus_bw"]), None if wrong is None else int(wrong), **extras,
+            _number(cells["bus_bw"]), None if wrong is None else _count(wrong), **extras,
         ))  # fmt: skip
     yield from found
 
@@ -165,8 +170,14 @@ def _number(value: object) -> float | None:
     return number if math.isfinite(number) else None
 
 
+def _count(number: float) -> int:
+    if abs(number) >= 2**63:
+        raise ValueError(number)
+    return int(number)
+
+
 def _whole(value: object) -> int | None:
-    return value if isinstance(value, int) else None
+    return value if isinstance(value, int) and abs(value) < 2**53 else None
 
 
 def _printed(sample: Sample) -> Printed:

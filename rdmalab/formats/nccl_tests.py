@@ -48,15 +48,18 @@ _BARE_ANCHOR = re.compile(
 )
 # Messages of NCCL itself: a log may hold millions of them around a table.
 _MESSAGES = re.compile(r"^(?:[A-Za-z][\w.-]*+:\d++:\d++ \[\d++\] NCCL INFO [^\n]*+\n)++", re.MULTILINE)
-_DEVICE = re.compile(r"Rank +(\d+) +(?:Group +(\d+) +)?(?:Pid +(\d+) +)?on +(\S+) +device +(\d+) +\[[^\]]+\] *(.*)")
+_DEVICE = re.compile(
+    r"Rank[ \t]+(\d{1,9})[ \t]+(?:Group[ \t]+(\d+)[ \t]+)?(?:Pid[ \t]+(\d+)[ \t]+)?on[ \t]+(\S+)[ \t]+device[ \t]+"
+    r"(\d{1,9})[ \t]+\[[^\]]+\][ \t]*(.*)"
+)
 _DEVICES = re.compile("^[# \\t]*" + _DEVICE.pattern, re.MULTILINE)
-_DEVICE_1X = re.compile(r"Device +(\d+) +-> +(\d+) +\[[^\]]+\] *(.*)")
-_PARAMETER = re.compile(r"(warmup ?iters|agg iters|iters|validation)[ :]+(\d+)", re.IGNORECASE)
-_VERSION = re.compile(r"\b(nccl|rccl)-tests:? version (\S+)(?:.*-library=(\d+))?", re.IGNORECASE)
+_DEVICE_1X = re.compile(r"Device +(\d{1,9}) +-> +(\d{1,9}) +\[[^\]]+\] *(.*)")
+_PARAMETER = re.compile(r"(warmup ?iters|agg iters|iters|validation)[ :]+(\d{1,18})\b", re.IGNORECASE)
+_VERSION = re.compile(r"\b(nccl|rccl)-tests:? version (\S+)(?:.*-library=(\d{1,9}))?", re.IGNORECASE)
 _LIBRARY = re.compile(r"\b(N|R)CCL version *:? *(\d\S*)")
 _PROGRAM = re.compile(r"Collective test (starting|concluded): *(\S+)")
 _AVERAGE = re.compile(r"Avg bus bandwidth\s*: *(\S+) *(\S*)")
-_BOUNDS = re.compile(r"Out of bounds values\s*: *(\d+) +(?:OK|FAILED)")
+_BOUNDS = re.compile(r"Out of bounds values\s*: *(\d{1,18}) +(?:OK|FAILED)")
 _FAILURE = re.compile(
     r"Test (?:NCCL|CUDA) failure|(?:NCCL|Cuda) failure \S+:\d|Test timeout \(|\bTest failure \S+:\d"
     r"|Invalid number of GPUs: \d+ requested"
@@ -68,6 +71,9 @@ _OPEN_ENDED = re.compile(
     rf"|Collective test(?!.*(?:{'|'.join(COLLECTIVES)})_(?:perf|test))"
 )
 _ROW = re.compile(r"[ \t]*\d+\s+\d+\s+[A-Za-z]", re.ASCII)
+_ROW_LIKE = re.compile(rf"\d\s+{_TYPE}\s+(?:sum|prod|max|min|avg|mulsum|none|-?\d+)\s+[-.\d]")
+_LONG = 100
+_HEADER = re.compile(r"[# \t]*(?:size|bytes)\s")
 _TAIL = "The end of a row whose beginning is missing"
 # The fields of a sample that tell rows of one table apart: from the size to the placement.
 _FIRST, _LAST = Sample._fields.index("size_bytes"), Sample._fields.index("cycle")
@@ -342,8 +348,9 @@ class _Stream:
 
     def join(self, line: int, text: str) -> bool:
         """The rest of a torn row, or its next piece."""
-        assert self.piece
         layout = self.target(line).layout or table.DEFAULT
+        if self.piece is None:  # the footer came in between: this line begins another run
+            return False
         cells, stage, rest = table.match(layout, self.piece.stage, text)
         if stage == self.piece.stage or _numeric(rest) or self.interleaved:
             return False
@@ -425,9 +432,19 @@ class _Stream:
             return
         if "NCCL INFO" in text:
             return
+        glued = len(text) > _LONG  # only then a row may stand behind a whole line of the head
+        if glued:
+            self.behind(number, text)
         for literal, method in _EVENTS:
             if literal in text and method(self, number, text):
                 return
+        if not glued:
+            self.behind(number, text)
+
+    def behind(self, line: int, text: str) -> None:
+        """Says that a row stands behind other text, where one does."""
+        if not self.log.refused and _ROW_LIKE.search(text):
+            self.lose(line, "A row that begins with something else")
 
     def parameters(self, line: int, text: str) -> bool:
         values = _parameters(text)
@@ -522,7 +539,7 @@ class _Stream:
         return False
 
     def header(self, line: int, text: str) -> bool:
-        if "busbw" not in text or not text.lstrip("# \t").startswith(("size ", "bytes ")):
+        if "busbw" not in text or not _HEADER.match(text):
             return False
         layout = table.header(text, self.placements)
         if layout is None or self.placements == (table.IN, table.OUT):
@@ -610,7 +627,7 @@ def _parameters(text: str) -> dict[str, int] | None:
 
 
 _EVENTS = (
-    ("nThread", _Stream.parameters), ("Using devices", _Stream.using), ("Rank ", _Stream.device),
+    ("nThread", _Stream.parameters), ("Using devices", _Stream.using), ("Rank", _Stream.device),
     ("-place", _Stream.placement), ("algbw", _Stream.header), ("(us)", _Stream.units), ("B/s)", _Stream.units),
     ("Out of bounds", _Stream.bounds), ("Avg bus", _Stream.average), ("Collective test", _Stream.program),
     ("ccl-tests", _Stream.version), ("CCL version", _Stream.library), ("ailure ", _Stream.failure),
@@ -783,6 +800,8 @@ def _remarks(draft: _Draft, run: Run) -> Iterator[Note]:
         yield _first(draft.launcher, "launcher_message", "The launcher reports")
     if run.status == "truncated":
         yield Note(draft.line, "no_footer", "The run ends without its footer; the rows before that are kept.")
+    if run.status == "no_data" and draft.seen:
+        yield Note(draft.line, "no_rows", "The run starts and prints neither a row nor an error.")
     if draft.elided:
         yield Note(draft.elided, "rows_elided", 'Rows were left out by hand here ("...").')
     if draft.interleaved:

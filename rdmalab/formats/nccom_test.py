@@ -10,7 +10,6 @@
 Old versions mean 2**30 bytes by GB: size / time decides for the table as a whole.
 """
 
-import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -37,7 +36,7 @@ _COLUMNS = {
     "algbw(GB/s)": "algbw_gbyte_s", "busbw(GB/s)": "busbw_gbyte_s",
 }  # fmt: skip
 _NEEDED = ("size_bytes", "time_us", "algbw_gbyte_s", "busbw_gbyte_s")
-_AVERAGE = re.compile(r"Avg bus bandwidth:\s*(\d\S*?) ?GB/s")
+_AVERAGE = re.compile(r"Avg bus bandwidth:\s*(\d+(?:\.\d+)?(?:e[+-]\d\d)?) ?GB/s")
 
 
 @dataclass(slots=True)
@@ -112,9 +111,9 @@ def _sample(line: int, cells: dict[str, str]) -> Sample:
         if name == "dtype":
             values[name] = cell
         elif name in ("size_bytes", "count"):
-            values[name] = int(cell)
+            values[name] = arithmetic.whole(cell)
         else:
-            values[name] = value if math.isfinite(value := float(cell)) else None
+            values[name] = arithmetic.real(cell)
     return Sample(**values)
 
 
@@ -142,7 +141,7 @@ def parse(text: Text) -> Parsed:
 def _finish(draft: _Draft) -> tuple[Run, list[Note]]:
     words = (draft.command or "").split()
     operation = next((_OPERATIONS[w] for w in reversed(words) if w in _OPERATIONS), None)
-    ranks = re.search(r"\s(?:-r|--nworkers)[ =](\d+)", draft.command or "")
+    ranks = re.search(r"\s(?:-r|--nworkers)[ =](\d{1,9})\b", draft.command or "")
     scale, notes = _gigabyte(draft.samples, draft.printed)
     rows = bool(draft.samples)
     status = "complete" if rows and draft.average else "truncated" if rows or draft.torn else "no_data"

@@ -62,7 +62,7 @@ def _row(found: Found, table: _Table, line: int, content: str) -> None:
     if len(cells) < 3 or not all(_CELL.fullmatch(cell) for cell in cells):
         return
     values = [number(cell) for cell in cells[table.gpu + 1 :]]
-    whole = len(cells) == len(table.names) and cells[table.gpu].isdigit()
+    whole = len(cells) == len(table.names) and cells[table.gpu].isdigit() and bool(values)
     if not whole or any(v is None and c != "-" for v, c in zip(values, cells[table.gpu + 1 :], strict=True)):
         found.torn(line, content)
         return

@@ -35,11 +35,11 @@ _TITLE = re.compile(
 _COMMAND = re.compile(r"(?:^|[\s/;&+$(])osu_\w+(?:\s.*)?$")
 _PROMPT = re.compile(r"^(?:\[[^\]]*\]|\S*)[$#>] +")
 _PLACES = re.compile(r"\s(H|D|M|MD|MH) (H|D|M|MD|MH)$")  # where the buffers of a point-to-point test lie
-_PROCESSES = re.compile(r"\b(?:mpirun|mpiexec|srun|orterun|prterun)\b.*?\s(?:-np|-n|--np|--ntasks)[ =]*(\d+)\s")
+_PROCESSES = re.compile(r"\b(?:mpirun|mpiexec|srun|orterun|prterun)\b.*?\s(?:-np|-n|--np|--ntasks)[ =]*(\d{1,9})\s")
 _BUFFERS = re.compile(
     r"# (?:Send Buffer|Rank 0 Memory) on (\w+)(?: \(\w\))? and (?:Receive Buffer|Rank 1 Memory) on (\w+)"
 )
-_PAIRS = re.compile(r"# \[ pairs: (\d+) \]")
+_PAIRS = re.compile(r"# \[ pairs: (\d{1,9}) \]")
 _HEADER = re.compile(r"# (?:Size|(?:Avg )?Latency ?\(us\)|Overall\(us\)).*")
 _COLUMN = re.compile(
     r"Size\b|(?:Avg |Min |Max )?Latency ?\(us\)|Bandwidth \(MB/s\)|MB/s|Messages/s|Iterations|Validation"

@@ -38,9 +38,9 @@ HINTS = (
     b"Unable to init the socket connection", b"Did not detect devices", b"for socket connection",
 )  # fmt: skip
 SIGNATURE = re.compile(
-    rb"#bytes[ \t]+#|Test(?<=BW Test|cy Test|st Test|ng Test)|Infiniband/RoCE device|Failed to negotiate parameters"
-    rb"|Waiting for client to connect|Unable to init the socket connection|Did not detect devices"
-    rb"|for socket connection"
+    rb"#bytes[ \t]+#(?!elem_count)|Test(?<=BW Test|cy Test|st Test|ng Test)|Infiniband/RoCE device"
+    rb"|Failed to negotiate parameters|Waiting for client to connect|Unable to init the socket connection"
+    rb"|Did not detect devices|for socket connection"
 )
 # Failures that no other program words like this: they are a run of their own even in a log without any other sign.
 _OWN_FAILURE = re.compile(
@@ -59,11 +59,11 @@ _ANCHOR = re.compile(
 )
 _RULES = (66, 87, 163)  # until 2012, since, and --report-per-port
 
-# Columns by the words of the header without blanks; a column without a field is read over.
+# Columns by the words of the header without blanks.
 _COLUMNS = {
-    "#bytes": "size_bytes", "#iterations": "iterations", "#sl": "",
+    "#bytes": "size_bytes", "#iterations": "iterations", "#sl": "service_level",
     "BWpeak": "peak", "BWaverage": "average", "MsgRate": "rate", "CPU_Util": "cpu",
-    "BWPort1": "", "MsgRatePort1": "", "BWPort2": "", "MsgRatePort2": "",
+    "BWPort1": "port1_bw", "MsgRatePort1": "port1_rate", "BWPort2": "port2_bw", "MsgRatePort2": "port2_rate",
     "t_min": "lat_min_us", "t_max": "lat_max_us", "t_typical": "lat_typical_us", "t_avg": "lat_avg_us",
     "t_stdev": "lat_stdev_us", "99%percentile": "lat_p99_us", "99.9%percentile": "lat_p999_us", "tpsaverage": "tps",
 }  # fmt: skip
@@ -83,6 +83,10 @@ _COMMAND = re.compile(
     r"\b(ib_(?:write|read|send|atomic)_(?:bw|lat)|raw_ethernet_(?:bw|lat|burst_lat|fs_rate))"
     r"((?=\s+-)\s.*|\s+[\w.:-]*\s*&?\s*|)$"
 )
+# ``user@host:~$ ``, ``[root@host ~]# ``: perftest names no host, the shell before it does. A command that takes the
+# test elsewhere (ssh, a launcher) leaves the host open.
+_PROMPT = re.compile(r"[\[(]?(?:[\w.-]+\)\s?)?[\w.-]+@([A-Za-z][\w.-]*)[: ][^$#%>]*[$#%>]\s(.*)")
+_ELSEWHERE = re.compile(r"\b(?:ssh|pdsh|clush|srun|mpirun|mpiexec|docker|kubectl|podman|ip netns)\b")
 _MASTER = re.compile(
     # before the banner: the program never came to a test
     r"(?P<early>Did not detect devices|No IB devices found|IB device \S+ not found|Unable to find the Infiniband"
@@ -265,6 +269,7 @@ class _Before:
     """What stood before a title and speaks of the test that follows."""
 
     commands: list[str] = field(default_factory=list)
+    host: str | None = None  # where the newest command was typed
     waiting: int | None = None  # line of the star box that only a server prints
     memory: str | None = None
     calibrated: bool = True
@@ -450,19 +455,20 @@ class _Reader:
             self._event(number, found.lastgroup or "", bare)
             return
         if ("ib_" in bare or "raw_ethernet_" in bare) and (command := _COMMAND.search(bare)):
-            self._command(command[0].strip().rstrip("& "))
+            self._command(command[0].strip().rstrip("& "), _host_of(bare[: command.start()]))
         elif bare.startswith("Version: ") and self.before.commands:
             self._version(bare)
         elif self.test:
             self._inside(self.test, number, bare)
 
-    def _command(self, command: str) -> None:
+    def _command(self, command: str, host: str | None) -> None:
         """A command speaks of what follows; an open table may still go on below it."""
         if self.test and not self.test.layout:
             self._finish()
         if self.before.failed:
             self._failed_alone()
         self.before.commands.append(command)
+        self.before.host = host
 
     def _version(self, bare: str) -> None:
         """What ``--version`` prints; it holds for all tests below."""
@@ -526,12 +532,17 @@ class _Reader:
         self.runs.append(
             Run(
                 tool=NAME, kind="latency" if program and program.endswith("_lat") else "bandwidth", status="failed",
-                line=before.failed, program=program, operation=operation, command=before.command, hosts=self.hosts,
+                line=before.failed, program=program, operation=operation, command=before.command,
+                hosts=self._hosts(before), peer=_peer(before.command),
                 operation_evidence="command line" if operation else None, tool_version=self.version,
                 side="server" if before.waiting else None, memory=_memory(before, {}), gpu_model=before.gpu,
             )
         )  # fmt: skip
         self.notes += before.remarks.notes()
+
+    def _hosts(self, before: _Before) -> tuple[str, ...]:
+        """The host that ran a test: as a launcher's prefix says, else the prompt of its only command."""
+        return self.hosts or ((before.host,) if before.host and before.command else ())
 
     def _remarks(self) -> Remarks:
         return self.test.before.remarks if self.test else self.before.remarks
@@ -552,7 +563,8 @@ class _Reader:
             fields = _fields(test, process)
             self.runs.append(
                 Run(
-                    tool=NAME, line=process.line, hosts=self.hosts, tool_version=self.version,
+                    tool=NAME, line=process.line, tool_version=self.version,
+                    hosts=self.hosts if test.shared else self._hosts(test.before),
                     status=_status(test, index, fields["side"]), samples=_samples(test, process), **fields,
                 )
             )  # fmt: skip
@@ -649,6 +661,7 @@ def _fields(test: _Test, process: _Process) -> dict[str, Any]:
         "memory": _memory(test.before, facts),
         "gpu_model": test.before.gpu,
         "command": command,
+        "peer": _peer(command),
         "duration_s": _duration(command),
         "side": _side(test, process, command),
         "local_address": _first(process.ends.get("local")),
@@ -699,6 +712,19 @@ def _names_no_host(command: str) -> bool:
     *before, last = command.split()
     value = bool(before) and len(before[-1]) == 2 and before[-1][0] == "-" and before[-1][1] not in _SWITCHES
     return not before or value or last.startswith("-") or last.isdigit()
+
+
+def _host_of(before: str) -> str | None:
+    """The host of the prompt that stands before a command; None without one, or where the command runs elsewhere."""
+    found = _PROMPT.fullmatch(before)
+    return found[1] if found and not _ELSEWHERE.search(found[2]) else None
+
+
+def _peer(command: str | None) -> str | None:
+    """The host that a client's command names, as typed; a variable of the shell names none."""
+    if command is None or _names_no_host(command) or not re.fullmatch(r"[\w.:-]+", last := command.split()[-1]):
+        return None
+    return last
 
 
 def _duration(command: str | None) -> float | None:

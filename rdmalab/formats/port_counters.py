@@ -65,6 +65,7 @@ SIGNATURE = re.compile(
 _ANCHOR = re.compile(r"NIC statistics:$|# Port (?:extended )?counters: |link [\w.-]+/\d+ \w+ \d|/sys/class/\w+/", re.M)
 
 _ECHO = re.compile(r"(?:^|.*[\s/])ethtool (?:-S|--statistics) ([\w.@-]+)")
+_PROMPT = re.compile(r".*?[\w.-]+@([A-Za-z][\w.-]*)[^\w.-].*?[#$%>] ?\S")
 _PERFQUERY = re.compile(r"# Port (?:extended )?counters: ([^(]*)")
 _LINK = re.compile(r"link (\S+/\d+)(?:\s+(.*))?$")
 _SYSFS = re.compile(r"(?:\S*/)?([\w.-]+)/ports/(\d+)/(?:(?:hw_)?counters/|(?=rate:))([\w.]+):(.*)$")
@@ -140,6 +141,8 @@ class _Reader:
     def read(self, line: Line) -> None:
         if not line.text.strip():
             return
+        if "@" in line.text and (prompt := _PROMPT.match(line.text)):
+            self.host = prompt[1]  # of a shell: what follows was typed there
         if self._header(line.text) or self._path(line) or self._link(line):
             return
         if self.block is None or not self._row(self.block, line):

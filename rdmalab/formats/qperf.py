@@ -159,7 +159,7 @@ def _size(block: _Block) -> tuple[int | None, list[Note]]:
         return None, [Note(block.line, "size_unknown", text)]
     line, number, unit, full = block.values["msg_size"]
     value = _number(full or number)
-    if value is not None and (full or unit == "bytes"):
+    if value is not None and value < 2**53 and (full or unit == "bytes"):
         return int(value), []
     return None, [Note(line, "size_rounded", f"The message size is printed rounded: {number} {unit or ''}.")]
 
@@ -177,7 +177,7 @@ def _unit(block: _Block) -> str | None:
 
 def _number(text: str) -> float | None:
     """A number without the commas between its thousands; None for anything else."""
-    return float(text.replace(",", "")) if re.fullmatch(r"\d+(?:,\d{3})*(?:\.\d+)?", text) else None
+    return float(text.replace(",", "")) if re.fullmatch(r"\d{1,18}(?:,\d{3}){0,5}(?:\.\d+)?", text) else None
 
 
 def _status(block: _Block, samples: tuple[Sample, ...], notes: list[Note]) -> str:

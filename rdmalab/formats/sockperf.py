@@ -38,28 +38,31 @@ _VERSION = re.compile(r"sockperf: == version #(\S+) ==")
 _END = re.compile(r"sockperf\[(CLIENT|SERVER)\] ")
 _ADDRESS = re.compile(r"\[ *\d+\] IP = .* # (TCP|UDP)$")
 _PARAMETERS = re.compile(r"test was performed using the following parameters: (--.*)")
-_TOTAL = re.compile(r"sockperf: \[Total Run\] RunTime=(\d+\.\d{3}) sec;")
+_TOTAL = re.compile(r"sockperf: \[Total Run\] RunTime=(\d{1,12}\.\d{3}) sec;")
 _VALID = re.compile(
-    r"sockperf: \[Valid Duration\] RunTime=(\d+\.\d{3}) sec; SentMessages=(\d+); ReceivedMessages=(\d+)$"
+    r"sockperf: \[Valid Duration\] RunTime=(\d{1,12}\.\d{3}) sec; SentMessages=(\d{1,18}); ReceivedMessages=(\d{1,18})$"
 )
 _SERVER = re.compile(r"sockperf: =+ Printing statistics for Server No: \d+")
-_AVERAGE = re.compile(r"sockperf: ====> avg-(lat|latency|rtt)= *(\d+\.\d{3}) \(std-dev= *(\d+\.\d{3})(?:, .*\])?\)\s*$")
-_OBSERVATIONS = re.compile(r"sockperf: Total (\d+) observations; ")
-_RANK = re.compile(r"sockperf: ---> (?:<(MAX|MIN)> observation|percentile +(\d+\.\d+)) = +(\d+\.\d{3})$")
-_BURST = re.compile(r"sockperf: Summary: (?:Latency|Round trip) of burst of (\d+) messages")
-_DROPPED = re.compile(
-    r"sockperf: # dropped messages = (\d+); # duplicated messages = (\d+); # out-of-order messages = (\d+)"
+_AVERAGE = re.compile(
+    r"sockperf: ====> avg-(lat|latency|rtt)= *(\d{1,12}\.\d{3}) \(std-dev= *(\d{1,12}\.\d{3})(?:, .*\])?\)\s*$"
 )
-_USED_SIZE = re.compile(r"sockperf: NOTE: test was performed, using msg-size=(\d+)\D")
-_RATE = re.compile(r"sockperf: Summary: Message Rate is (\d+) \[msg/sec\]")
-_BANDWIDTH = re.compile(r"sockperf: Summary: BandWidth is \d+\.\d+ ([MG])Bps \((\d+)\.(\d+) [MG]bps\)$")
+_OBSERVATIONS = re.compile(r"sockperf: Total (\d{1,18}) observations; ")
+_RANK = re.compile(r"sockperf: ---> (?:<(MAX|MIN)> observation|percentile +(\d{1,12}\.\d+)) = +(\d{1,12}\.\d{3})$")
+_BURST = re.compile(r"sockperf: Summary: (?:Latency|Round trip) of burst of (\d{1,18}) messages")
+_DROPPED = re.compile(
+    r"sockperf: # dropped messages = (\d{1,18}); # duplicated messages = (\d{1,18});"
+    r" # out-of-order messages = (\d{1,18})"
+)
+_USED_SIZE = re.compile(r"sockperf: NOTE: test was performed, using msg-size=(\d{1,18})\D")
+_RATE = re.compile(r"sockperf: Summary: Message Rate is (\d{1,18}) \[msg/sec\]")
+_BANDWIDTH = re.compile(r"sockperf: Summary: BandWidth is \d+\.\d+ ([MG])Bps \((\d{1,18})\.(\d{1,18}) [MG]bps\)$")
 _FAILURE = re.compile(
     r"(?:sockperf: )?ERROR: .*"
     r"|sockperf: (?:No messages were |No valid observations |Test end before test start|Test ends uncompleted).*"
 )
 _BYPASS = re.compile(r"\b(?:VMA|XLIO) +(?:INFO|DETAILS|WARNING|ERROR)\b|lib(?:vma|xlio)\.so")
 _PACKETS = re.compile(r"packet, txTime\(sec\), rxTime\(sec\), (?:latency|rtt)\(usec\)$")
-_PACKET = re.compile(r"\d+, (\d+)\.(\d{9}), (\d+)\.(\d{9}), -?\d+\.\d{3}$")
+_PACKET = re.compile(r"\d+, (\d{1,18})\.(\d{9}), (\d{1,18})\.(\d{9}), -?\d+\.\d{3}$")
 
 _FIELDS = {
     "MAX": "lat_max_us", "MIN": "lat_min_us", "50.000": "lat_typical_us", "99.000": "lat_p99_us",
@@ -324,7 +327,7 @@ def _latencies(session: _Session) -> tuple[tuple[Sample, ...], list[Note]]:
 def _stated_size(session: _Session) -> int | None:
     """``-m N``, ``--msg-size=N``; none where the sizes vary (``-r``, ``--range``)."""
     stated = f" {session.facts.get('parameters', '')} {session.command or ''} "
-    found = re.search(r"\s(?:-m|--msg-size)[ =]*(\d+)\s", stated)
+    found = re.search(r"\s(?:-m|--msg-size)[ =]*(\d{1,18})\s", stated)
     varied = re.search(r"\s(?:-r|--range)[ =]*\d", session.command or "")
     return int(found[1]) if found and not varied else None
 

@@ -41,7 +41,7 @@ _CSV = re.compile(r"(.*,)?iterations,(?:([\d.]+)_percentile|typical)_lat,avg_lat
 _BATCH = re.compile(r"\+[\w/.-]*[A-Za-z][\w/.]*-*\+")
 _ROW = re.compile(r"(?=Final:|\[thread| *[\d,']+ +[\d.]+(?: |$))(Final:|\[thread \d+\])?")
 _CSV_ROW = re.compile(r"(?=\[thread|[ \d]+,)(\[thread \d+\])?")
-_NUMBER = re.compile(r"\d+(?:[,']\d+)*(?:\.\d+)?")
+_NUMBER = re.compile(r"\d{1,18}(?:[,']\d{1,9}){0,6}(?:\.\d+)?")
 _FAILURE = re.compile(
     r"\bUCX +(?:ERROR|FATAL)\b|\bFatal: |Caught signal \d|^Aborted\b|^Segmentation fault|[Ff]ailed to run test"
 )
@@ -249,6 +249,8 @@ def _values(table: _Table, text: str) -> list[float] | None:
     if not all(_NUMBER.fullmatch(word.strip()) for word in words):
         return None
     values = [float(re.sub("[,']", "", word)) for word in words]
+    if values and values[0] >= 2**53:  # iterations: no tool counts so far
+        return None
     if table.csv:
         whole = len(values) == 8 and (0.4 < values[7] * values[3] / 1e6 < 1.1 or values[7] < 5)
     else:

@@ -1,7 +1,8 @@
 """What every report has in common: sections with a finding as title, columns, notes, the cover, the margins."""
 
+import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -43,7 +44,7 @@ class Paper:
             after: HTML under the lead: what must be said on the first page.
             caption: What the figure of the cover shows; empty for a cover without one.
         """
-        title = " ".join(f'<span class="clause">{escape(x)}</span>' for x in clauses)
+        title = " ".join(f'<span class="clause">{whole_words(x)}</span>' for x in clauses)
         tag = f'<span class="tag">{escape(self.status)}</span>' if self.status else ""
         figure = (
             f'<div class="coverfigure"><p class="sub">{escape(caption)}</p><div data-figure="0"></div></div>'
@@ -53,7 +54,8 @@ class Paper:
         foot = "".join(f"<div><dt>{escape(k)}</dt><dd>{escape(v)}</dd></div>" for k, v in facts)
         return (
             f'<section class="cover"><p class="covertop"><b>{escape(self.report)}</b> {tag}</p>'
-            f'<h1>{title}</h1><p class="lead">{escape(lead)}</p>{after}{figure}<dl class="facts">{foot}</dl></section>'
+            f'<h1>{title}</h1><p class="lead">{whole_words(lead)}</p>{after}{figure}'
+            f'<dl class="facts">{foot}</dl></section>'
         )
 
     def _section(
@@ -63,19 +65,24 @@ class Paper:
         if counted:
             self._number += 1
             kicker = f"{self._number} {kicker}"
-        head = escape(self.phrasing.sentence(title))
+        head = whole_words(self.phrasing.sentence(title))
         return (
             f'<section class="{kind}"><p class="kicker">{escape(kicker)}</p><h2>{head}</h2>'
             f'<p class="sub">{escape(sub)}</p>{body}</section>'
         )
 
-    def _columns(self, *columns: tuple[str, str]) -> str:
+    def _columns(self, *columns: tuple[str, str], kind: str = "ruled") -> str:
         """(head, text) side by side."""
         return (
-            '<div class="cols3 ruled">'
-            + "".join(f"<div><h4>{escape(h)}</h4><p>{escape(t)}</p></div>" for h, t in columns)
+            f'<div class="cols3 {kind}">'
+            + "".join(f"<div><h4>{escape(h)}</h4><p>{whole_words(t)}</p></div>" for h, t in columns)
             + "</div>"
         )
+
+    def _keyed(self, items: Iterable[tuple[str, str]]) -> str:
+        """(drawing as SVG, name) on a line of keys above a chart."""
+        keys = " ".join(f'<span class="key">{svg} {escape(name)}</span>' for svg, name in items)
+        return f'<p class="keys">{keys}</p>'
 
     def _noted(self, word: str, texts: Sequence[str]) -> str:
         """Notes, each behind a bold *word*."""
@@ -85,6 +92,16 @@ class Paper:
         """What could not be compared, why, and what closes the gap."""
         closing = escape(self._("Closes with:"))
         return f'<div class="hatched"><b>{escape(what)}</b> {escape(why)} <em>{closing}</em> {escape(closes)}</div>'
+
+    def _facts(self, campaign: Mapping[str, Any], evidence: str, *, measured: str = "") -> list[tuple[str, str]]:
+        """What stands at the foot of a cover: for whom, on what, when and on how much evidence."""
+        return [
+            (self._("Prepared for"), self.customer or self._("not stated")),
+            (self._("Campaign"), campaign["title"] or campaign["campaign"]),
+            *([(self._("Measured"), measured)] if measured else []),
+            (self._("Evidence"), evidence),
+            (self._("Report"), self.report_id),
+        ]
 
     def header(self) -> dict[str, Any]:
         """What the margins of the pages print; a report adds its ``title``."""
@@ -107,6 +124,30 @@ def shown_path(path: str, root: str | None) -> str:
 def lines(text: str, per_line: int) -> int:
     """How many lines a text takes of which one holds *per_line* letters; a Chinese character is as wide as two."""
     return -(-sum(2 if unicodedata.east_asian_width(x) in "WF" else 1 for x in text) // per_line)
+
+
+def whole_words(text: str) -> str:
+    """Escaped text whose hyphenated words and names never break: ``all-reduce``, ``Soft-RoCE``, ``node-002``."""
+    return _HYPHENATED.sub(lambda m: f'<span class="keep">{m[0]}</span>' if len(m[0]) < 25 else m[0], escape(text))
+
+
+_HYPHENATED = re.compile(r"[A-Za-z0-9_.]+(?:-[A-Za-z0-9_.]+){1,3}")
+
+
+def powers(html: str) -> str:
+    """HTML with powers set high."""
+    return re.sub(r"\b(10|2)\^(\d+)", r"\1<sup>\2</sup>", html)
+
+
+def explained(items: Iterable[tuple[str, str]]) -> str:
+    """(word, what it means) as a table."""
+    rows = "".join(f'<tr>{cell_html(k, "text")}<td class="text">{powers(escape(v))}</td></tr>' for k, v in items)
+    return f'<table class="words"><tbody>{rows}</tbody></table>'
+
+
+def bullets(texts: Iterable[str]) -> str:
+    """Texts as a list, in small type."""
+    return '<ul class="evidence">' + "".join(f"<li>{escape(t)}</li>" for t in texts) + "</ul>"
 
 
 def p(text: str) -> str:

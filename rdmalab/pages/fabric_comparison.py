@@ -9,11 +9,14 @@ from rdmalab import figures
 from rdmalab.compare import FASTER, MIN_RUNS, NO_DIFFERENCE, SLOWER
 from rdmalab.display import Block
 from rdmalab.errors import UsageError
-from rdmalab.pages._paper import Paper, h3, kept, lines, p, shown_path
-from rdmalab.tables import cell_html, number_text, shown_ratio, table_html, th, time_unit, value_texts
+from rdmalab.pages._paper import Paper, bullets, explained, h3, kept, lines, p, powers, shown_path
+from rdmalab.pages.curves import curve_table
+from rdmalab.tables import aligned, cell_html, number_text, shown_ratio, table_html, th, time_unit, value_texts
 from rdmalab.wording import Words
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from rdmalab.compare import Cell, Comparison, Table
 
 _TABLE_SIZES = 9  # rows of a table that stands beside a chart
@@ -35,6 +38,7 @@ class FabricComparison(Paper):
                 f"-p fabrics=a,b,c: {', '.join(c.fabrics['fabric'])}"
             )
         self.c, self.w = c, Words(c, lang)
+        self._flowing = self._short_names = False
         super().__init__(
             self.w, report=self.w._("Fabric comparison"), report_id=f"FC-{c.snapshot[:8]}", snapshot=c.snapshot,
             customer=c.campaign["customer"], synthetic=c.campaign["synthetic"],
@@ -49,18 +53,22 @@ class FabricComparison(Paper):
 
     def _keys(self, fabrics: Sequence[str]) -> str:
         look = figures.looks(self.c)
-        return (
-            '<p class="keys">'
-            + " ".join(
-                f'<span class="key">{figures.key_svg(look[f])} {escape(self.c.labels[f])}</span>' for f in fabrics
-            )
-            + "</p>"
-        )
+        silent = figures.key_svg(figures.NO_DIFFERENCE_LOOK), self._("hollow grey: no difference shown")
+        return self._keyed([*((figures.key_svg(look[f]), self.c.labels[f]) for f in fabrics), silent])
 
-    def _above(self, table: "Table") -> str:
+    def _lifted(self, table: "Table") -> list[str]:
+        """The fabrics whose logs state what lifts their limit."""
+        return [f for f in table.fabrics if self.w.explained(table, f)]
+
+    def _above(self, *tables: "Table") -> str:
         """A limit that is exceeded is never shown without a word."""
-        word = escape(self._("Above a limit"))
-        return "".join(f'<div class="refused"><b>{word}</b> {escape(t)}</div>' for t in self.w.above_limit(table))
+        lifted = [self.w.label(f) for t in tables for f in self._lifted(t)]
+        out = ""
+        for text in dict.fromkeys(text for t in tables for text in self.w.above_limit(t)):
+            kind, word = ("check", self._("Above the limit")) if any(text.startswith(f) for f in lifted) else (
+                "refused", self._("Physically impossible"))  # fmt: skip
+            out += f'<div class="{kind}"><b>{escape(word)}</b> {escape(text)}</div>'
+        return out
 
     def _differs(self, table: "Table") -> str:
         """What differs besides the fabric, and which test stands for which."""
@@ -80,18 +88,26 @@ class FabricComparison(Paper):
         """The verdict, the curve of this very report, and who, when, on what evidence."""
         c, w, table = self.c, self.w, self.c.headline
         used = len(c.used_runs)
-        facts = [
-            (self._("Prepared for"), c.campaign["customer"] or self._("not stated")),
-            (self._("Campaign"), c.campaign["title"] or c.campaign["campaign"]),
-            (self._("Evidence"), self._("{used} of {all} runs used").format(used=used, all=len(c.runs))),
-            (self._("Report"), self.report_id),
-        ]
+        evidence = self._("{used} of {all} runs used").format(used=used, all=len(c.runs))
+        facts = self._facts(c.campaign, evidence, measured=w.days)
         html = self._cover(w.verdict, w.lead(), facts, after=self._fallen(), caption=self._cover_caption(table))
         return Block(
             html,
             [figures.cover_chart(c, table, self._cover_height(), lang=self.lang)],
             alts=[self._cover_caption(table)],
         )
+
+    def rail(self) -> Block:
+        """The left column of the screen: keys of the fabrics, which hide and show them in all charts; the baseline."""
+        look = figures.looks(self.c)
+        keys = "".join(
+            f'<button data-series="{escape(self.c.labels[f])}">{figures.key_svg(look[f])} '
+            f"{escape(self.c.labels[f])}</button>"
+            for f in self.c.fabrics["fabric"]
+        )
+        heads = escape(self._("Fabrics (click to hide)")), escape(self._("Baseline"))
+        base = escape(self.c.labels[self.c.headline.baseline])
+        return Block(f"<h4>{heads[0]}</h4>{keys}<h4>{heads[1]}</h4><p>{base}</p>", kind="rail")
 
     def _cover_height(self) -> int:
         """What the text of the cover leaves to its picture, in px."""
@@ -100,7 +116,7 @@ class FabricComparison(Paper):
         lead = lines(self.w.lead(), 70) + (3 if self._fallen() else 0)
         return max(250, min(470, 712 - high["h1"] * title - high["lead"] * lead))
 
-    def _chart_height(self, most: int, title: str, sub: str, rows: int, below_pt: float) -> int:
+    def _chart_height(self, most: int, title: str, sub: str, rows: float, below_pt: float) -> int:
         """
         What the text of a page leaves to its chart, in px, at most *most*: one line too many makes a near-empty page.
 
@@ -110,21 +126,24 @@ class FabricComparison(Paper):
         """
         high = {"h2": 23, "sub": 12.5} if self.lang == "zh" else {"h2": 21, "sub": 11.25}
         head = 33 + high["h2"] * lines(title, 50) + high["sub"] * lines(sub, 110)
-        return round(min(most, max(260, 963 - (head + 21 + 38 + 16.6 * rows + below_pt) / 0.75)))
+        return round(min(most, max(200, 963 - (head + 21 + 38 + 16.6 * rows + below_pt) / 0.75)))
 
     def _column_pt(self, texts: Sequence[str], per_line: int, line_pt: float) -> float:
         """The height of columns with a head, in pt; *line_pt* is that of an English line."""
         line = line_pt * (1.1 if self.lang == "zh" else 1)
         return 31 + line * max(lines(t, per_line) for t in texts)
 
-    def _fallen(self) -> str:
-        """The runs that fell back to another transport: said on the first page, and not counted."""
+    def _fallbacks(self) -> Counter[tuple[str, str]]:
+        """(fabric, reason) → the runs that fell back to another transport."""
         fallen = self.c.runs.filter(self.c.runs["excluded_because"].str.starts_with("fell back").fill_null(False))
-        counts = Counter((r["fabric"], r["excluded_because"]) for r in fallen.iter_rows(named=True))
+        return Counter((r["fabric"], r["excluded_because"]) for r in fallen.iter_rows(named=True))
+
+    def _fallen(self) -> str:
+        """The runs that fell back: said on the first page, and not counted."""
         word = escape(self._("Check"))
         return "".join(
             f'<div class="check"><b>{word}</b> {escape(self.w.fallback(fabric, reason, n))}</div>'
-            for (fabric, reason), n in counts.items()
+            for (fabric, reason), n in self._fallbacks().items()
         )
 
     def _cover_caption(self, table: "Table") -> str:
@@ -139,18 +158,26 @@ class FabricComparison(Paper):
         rows: list[str] = []
         charts: list[Any] = []
         alts: list[str] = []
-        for question, note, table, size, column in self._questions():
-            cells = [(f, x) for f in table.fabrics if (cell := table.cell(f, size)) and (x := _column(cell, column))]
+        follows, questions = self.w.follows(self.c.headline), self._questions()
+        fitting = self._fitting_rows(Words(self.c).follows(self.c.headline))
+        if fitting < min(3, len(questions)):
+            follows, fitting = [], self._fitting_rows([])
+        asked = [
+            (*q, [(f, x) for f in q[2].fabrics if (cell := q[2].cell(f, q[3])) and (x := _column(cell, q[4]))])
+            for q in questions[: max(2, fitting)]
+        ]
+        self._short_names = not all(self._roomy(t, self._value_texts(t, cells, col)) for *_, t, _, col, cells in asked)
+        for question, note, table, size, column, cells in asked:
             rows.append(
                 self._summary_row(table, question, note, cells, len(charts), self._reading(table, size, column), column)
             )
             charts.append(self._strip(table, size, cells, column))
             alts.append(question)
-        names = (
-            self._("Question"), self._("Median [95 % interval]"), self._("Line: baseline, dotted: limit"),
-            self._("Reading"),
-        )  # fmt: skip
-        head = '<div class="head">' + "".join(f"<span>{escape(n)}</span>" for n in names) + "</div>"
+        words = self._("Interval"), self._("baseline"), self._("limit")
+        strip = " ".join(f"{escape(w)} {svg}" for w, svg in zip(words, figures.STRIP_KEYS, strict=True))
+        names = [escape(n) for n in (self._("Question"), self._("Median [95 % interval]"), self._("Reading"))]
+        spans = "".join(f"<span>{n}</span>" for n in (*names[:2], strip, names[2]))
+        head = f'<div class="head">{spans}</div>'
         title = self.w.title(self.c.headline)
         sub = self._(
             "{subject}. Baseline: {base}. An interval needs {n} runs a side; without one nothing is ranked."
@@ -160,7 +187,24 @@ class FabricComparison(Paper):
             n=MIN_RUNS,
         )
         body = f'<div class="summary">{head}{"".join(rows)}</div>' + self._summary_foot()
+        if follows:
+            body += self._columns(*follows, kind="strong")
         return Block(self._section(self._("Summary"), title, sub, body, counted=False), charts, alts=alts)
+
+    def _fitting_rows(self, follows: Sequence[tuple[str, str]]) -> int:
+        """
+        How many rows the summary has room for over its foot, in px of the page.
+
+        Measured on the English words: both languages show the same rows.
+        """
+        w, fabrics = Words(self.c), len(self.c.fabrics)
+        head = 94 + 28 * lines(w.title(self.c.headline), 60)
+        told = [w.refusal(r) for r in self.c.refusals[:4]]
+        right = sum(26 + 16 * (lines(what, 46) + lines(why + closes, 50)) for what, why, closes in told)
+        left = 46 + 36 * fabrics + 22 + 60 * len({text for t in self.c.tables for text in w.above_limit(t)})
+        left += sum(12 + 16 * lines(w.fallback(f, why, n), 50) for (f, why), n in self._fallbacks().items())
+        below = 58 + 16 * max((lines(t, 36) for _, t in follows), default=0) if follows else 0
+        return min(5, int((963 - head - max(left, right) - 36 - below) // (20 * fabrics + 44)))
 
     def _questions(self) -> "list[tuple[str, str, Table, int | None, str]]":
         """(question, small print, table, size, column) of the summary's rows, from what was measured."""
@@ -199,6 +243,11 @@ class FabricComparison(Paper):
             if other and len(out) < 5:
                 size = other.common_sizes[0] if kind == "latency" else other.common_sizes[-1]
                 out.append((self._quantity_at(other, size), w.operation(other.subject), other, size, "main"))
+        asked = {id(t) for _, _, t, _, _ in out}
+        for other in self.c.tables:
+            if len(out) < 4 and id(other) not in asked and other.subject.kind != "collective":
+                size = other.common_sizes[0] if other.subject.kind == "latency" else other.common_sizes[-1]
+                out.append((self._quantity_at(other, size), w.operation(other.subject), other, size, "main"))
         return out
 
     def _quantity_at(self, table: "Table", size: int | None) -> str:
@@ -215,32 +264,54 @@ class FabricComparison(Paper):
         column: str,
     ) -> str:
         look = figures.looks(self.c)
-        scale, unit = _scale(table, cells, column)
+        _, unit = _scale(table, cells, column)
         values = ""
-        for fabric, x in cells:
-            value, interval = value_texts(x, scale)
-            interval = interval or self._("{runs}: no interval").format(runs=self.w.count(x.n))
-            values += (
-                f'<div class="value"><span class="key">{figures.key_svg(look[fabric])} '
-                f"{escape(self.c.labels[fabric])}</span>"
-                f'<b class="median">{value}</b><span class="interval">{escape(interval)}</span></div>'
+        texts = self._value_texts(table, cells, column)
+        padded = dict(zip(texts, aligned([v for v, _ in texts.values()]), strict=True))
+        brief = {f: self.w.brief.label(f) for f in table.fabrics}
+        names = brief if self._short_names else self.c.labels
+        for fabric in table.fabrics:
+            key = f'<span class="key">{figures.key_svg(look[fabric])} {escape(names[fabric])}</span>'
+            if fabric not in texts:
+                missing = self._("limit not known") if column == "utilization" else self._("not measured")
+                values += f'<div class="value">{key}<span></span><span class="interval">{escape(missing)}</span></div>'
+                continue
+            interval = texts[fabric][1] or self._("{runs}: no interval").format(
+                runs=self.w.count(dict(cells)[fabric].n)
             )
+            values += (
+                f'<div class="value">{key}<b class="median">{padded[fabric]}</b>'
+                f'<span class="interval">{escape(interval)}</span></div>'
+            )
+        tight = "" if self._roomy(table, texts, brief=True) else " tight"
         template = self._("{question}, Gb/s") if unit == "Gb/s" else self._("{question}, {unit}")
         head = template.format(question=question, unit=unit) if unit else question
         return (
             f'<div class="row"><div class="question"><b>{escape(head)}</b><small>{escape(note)}</small></div>'
-            f'<div class="values">{values}</div><div data-figure="{figure}"></div>'
-            f'<p class="reading">{escape(reading)}</p></div>'
+            f'<div class="values{tight}">{values}</div><div data-figure="{figure}"></div>'
+            f'<p class="reading">{reading}</p></div>'
         )
 
+    def _value_texts(self, table: "Table", cells: "list[tuple[str, Cell]]", column: str) -> dict[str, tuple[str, str]]:
+        scale, _ = _scale(table, cells, column)
+        return {f: value_texts(x, scale) for f, x in cells}
+
+    def _roomy(self, table: "Table", texts: dict[str, tuple[str, str]], *, brief: bool = False) -> bool:
+        """Whether names, medians and intervals fit side by side into a row of the summary, in letters."""
+        names = [self.w.brief.label(f) if brief else self.c.labels[f] for f in table.fabrics]
+        width = 1.75 * max(len(v) for v, _ in texts.values()) + max(len(i) for _, i in texts.values())
+        return max(sum(2 if x > "\u2e7f" else 1 for x in n) for n in names) + width < 38
+
     def _reading(self, table: "Table", size: int | None, column: str) -> str:
-        if column != "utilization":
-            return self.w.short_reading(table, size)
-        return self._("{shares} of their own limits.").format(shares=self.w.shares(table, size))
+        if column == "utilization":
+            return escape(self._("{shares} of their own limits.").format(shares=self.w.shares(table, size)))
+        text = escape(self.w.short_reading(table, size, lambda found: f"\ue000{found}\ue001"))
+        return text.replace("\ue000", "<b>").replace("\ue001", "</b>")
 
     def _strip(self, table: "Table", size: int | None, cells: "list[tuple[str, Cell]]", column: str) -> Any:
         scale, unit = _scale(table, cells, column)
         scaled = [(f, figures.scaled(x, scale)) for f, x in cells]
+        rows = {f: i for i, f in enumerate(table.fabrics)}
         base = next((x.median for f, x in scaled if f == table.baseline), None)
         limits = {}
         if (
@@ -256,7 +327,7 @@ class FabricComparison(Paper):
             limits = {f: 100.0 for f, _ in scaled}
         spread = max(x.median for _, x in scaled) / max(1e-12, min(x.median for _, x in scaled))
         return figures.strip(
-            self.c, scaled, baseline=base, log=column == "main" and spread > 4, limits=limits, unit=unit
+            self.c, scaled, baseline=base, log=column == "main" and spread > 4, limits=limits, unit=unit, places=rows
         )
 
     def _summary_foot(self) -> str:
@@ -282,7 +353,7 @@ class FabricComparison(Paper):
             paths = self.w.listed(dict.fromkeys(p for p in proofs if p)) or self._("not proved")
             direct = set(part["transport_gdr"].drop_nulls())
             rows.append(
-                f"<tr>{cell_html(self.c.labels[fabric], 'text')}"
+                f"<tr>{kept(self.w.brief.label(fabric))}"
                 f"<td>{_dot(proved, len(proofs))}{escape(paths)}</td>"
                 f"<td>{escape(self.w.gpudirect(direct))}</td>{cell_html(f'{proved} / {len(proofs)}')}</tr>"
             )
@@ -296,7 +367,7 @@ class FabricComparison(Paper):
         return table_html(head, rows) + f'<p class="small">{escape(note)}</p>'
 
     def _warnings(self) -> str:
-        return self._fallen() + "".join(self._above(table) for table in self.c.tables)
+        return self._fallen() + self._above(*self.c.tables)
 
     def latency(self, table: "Table | None" = None) -> Block:
         """Time against message size, the table of medians, and what differs besides the fabric."""
@@ -321,56 +392,108 @@ class FabricComparison(Paper):
             (self._("What differs besides the fabric"), self._differs(table)),
         )
         body = chart + self._time_table(table) + self._columns(*columns)
-        title = w.title(table)
-        below = 15 + self._column_pt([text for _, text in columns], 34, 11.5)
-        height = self._chart_height(430, title, sub, len(self._rows(table, table.compared_sizes)), below)
+        title = w.time_title(table)
+        below = 15 + self._column_pt([text for _, text in columns], 31, 11.5)
+        height = self._chart_height(430, title, sub, self._lines(table, self._rows(table, table.compared_sizes)), below)
         figure = [figures.time_chart(self.c, table, height=height, lang=self.lang)] if several else []
         return Block(self._section(self._("Latency"), title, sub, body), figure, alts=[title] * len(figure))
 
     def _time_table(self, table: "Table") -> str:
-        over = '<th colspan="2"></th>' + "".join(th(self.c.labels[f], "group", 2) for f in table.fabrics)
-        over += th(
-            self._("Times as fast as {base}").format(base=self.c.labels[table.baseline]), "group", len(table.others)
-        )
-        head = [th(self._("Size")), th(self._("Unit"), "text")]
-        for f in table.fabrics:
-            del f
-            head += [th(self._("median")), th(self._("interval"), "interval")]
-        head += [th(self.c.labels[f]) for f in table.others]
-        rows = []
-        for size in self._rows(table, table.compared_sizes):
-            base = table.cell(table.baseline, size)
-            scale, unit = time_unit(base.median) if base else (1.0, "µs")
-            cells = "".join(self._pair(table.cell(f, size), scale) for f in table.fabrics)
-            cells += "".join(self._ratio(table.cell(f, size)) for f in table.others)
-            rows.append(f"<tr>{cell_html(self.w.size(size))}{cell_html(unit, 'text')}{cells}</tr>")
+        over = '<th colspan="3"></th>' + self._over(table, [self.c.labels[f] for f in table.fabrics])
+        head = [th(self._("Size"), "num", 2), th(self._("Unit"), "text"), *self._heads(table)]
+        sizes = self._rows(table, table.compared_sizes)
+        scales = [self.w.time_scale(table, s) for s in sizes]
+        units = [k for k, _ in scales]
+        columns = [self._values_of(table, f, [table.cell(f, s) for s in sizes], units) for f in table.fabrics]
+        if not _is_stacked(table):
+            columns += [self._ratios([table.cell(f, s) for s in sizes]) for f in table.others]
+        rows, before = [], scales[0][1] if scales else ""
+        for size, (_, unit), *cells in zip(sizes, scales, *columns, strict=True):
+            kind = "" if unit == before else ' class="change"'
+            before = unit
+            rows.append(f"<tr{kind}>{self._size_cells(size)}{cell_html(unit, 'unit')}{''.join(cells)}</tr>")
         foot = self._(
             "Grey italic: no difference shown (the interval of the ratio contains 1), or too few runs for an interval."
         )
         return table_html(head, rows, over=over) + f'<p class="small">{escape(foot)}</p>'
 
+    def _over(self, table: "Table", names: Sequence[str], *, ratios: bool = True) -> str:
+        """The first head row: the fabrics over their medians and intervals, and what the ratios are to."""
+        stacked = _is_stacked(table)
+        over = "".join(th(name, "group", 1 if stacked else 2) for name in names)
+        times = self._("Times as fast as {base}").format(base=self.c.labels[table.baseline])
+        return over + (th(times, "group", len(table.others)) if ratios and not stacked else "")
+
+    def _heads(self, table: "Table", *, ratios: bool = True) -> list[str]:
+        """The second head row under `_over`."""
+        names = self._("median"), self._("95 % interval"), self._("times as fast")
+        if _is_stacked(table):
+            under = "".join(f'<span class="under">{escape(n)}</span>' for n in names[1 : 3 if ratios else 2])
+            return [f'<th class="num" scope="col">{escape(names[0])}{under}</th>'] * len(table.fabrics)
+        pair = [th(names[0]), th(names[1], "interval")]
+        return pair * len(table.fabrics) + ([th(self.w.brief.label(f)) for f in table.others] if ratios else [])
+
+    def _size_cells(self, size: int | None) -> str:
+        """A size: the number right, its unit left."""
+        number, _, unit = self.w.size(size).rpartition("\u00a0")
+        return cell_html(number) + cell_html(unit, "unit")
+
+    def _lines(self, table: "Table", sizes: "Sequence[int | None]") -> float:
+        """How many single lines the rows of these sizes take, and the third line of the head over stacked ones."""
+        return 2.3 * len(sizes) + 2 if _is_stacked(table) else len(sizes)
+
     def _rows(self, table: "Table", sizes: "Sequence[int | None]") -> "list[int | None]":
         """The sizes that a table prints: those that its sentences speak of, and others between them."""
-        shown = _pick(sizes, _TABLE_SIZES)
+        most = 5 if _is_stacked(table) else _TABLE_SIZES
+        shown = _pick(sizes, most)
         told = [s for s in self.w.told_sizes(table) if s in sizes]
         for size in (s for s in told if s not in shown):
             spare = [s for s in shown if s not in told]
-            if len(shown) >= _TABLE_SIZES and spare:
+            if len(shown) >= most and spare:
                 shown.remove(min(spare, key=lambda s: abs(sizes.index(s) - sizes.index(size))))
             shown.append(size)
         return [s for s in sizes if s in shown]
 
-    def _pair(self, x: "Cell | None", scale: float) -> str:
-        """Median and interval; words where nothing was measured, never 0 and never blank."""
-        if x is None:
-            return cell_html(self._("not measured"), "missing") + cell_html("", "interval")
-        value, interval = value_texts(x, scale)
-        return cell_html(value) + cell_html(interval or self.w.count(x.n), "interval")
+    def _values_of(
+        self,
+        table: "Table",
+        fabric: str,
+        cells: "Sequence[Cell | None]",
+        scales: Sequence[float],
+        *,
+        ratios: bool = True,
+    ) -> list[str]:
+        """
+        Medians and intervals of a column; words where nothing was measured, never 0 and never blank.
 
-    def _ratio(self, x: "Cell | None") -> str:
-        if x is None or x.ratio is None:
-            return cell_html("\u2013", "num none")
-        return cell_html(shown_ratio(x)[0], "num" if x.verdict in (FASTER, SLOWER) else "num none")
+        With more than three fabrics the interval and the ratio stand under the median: there is no room beside it.
+        """
+        texts = [value_texts(x, scale) if x else ("", "") for x, scale in zip(cells, scales, strict=True)]
+        compared = [table.cell(fabric, x.size_bytes) if x else None for x in cells]
+        out = []
+        for x, y, value, (_, interval) in zip(cells, compared, aligned([v for v, _ in texts]), texts, strict=True):
+            told = escape(interval or self.w.count(x.n)) if x else escape(self._("not measured"))
+            if not _is_stacked(table):
+                missing = "" if x else " missing"
+                out.append(f'<td class="num">{value}</td><td class="interval{missing}">{told}</td>')
+                continue
+            ratio = ""
+            if ratios and y and y.ratio is not None:
+                kind = "" if y.verdict in (FASTER, SLOWER) else " none"
+                ratio = f'<span class="under ratio{kind}">{shown_ratio(y)[0]}</span>'
+            out.append(f'<td class="num">{value}<span class="interval under">{told}</span>{ratio}</td>')
+        return out
+
+    def _ratios(self, cells: "Sequence[Cell | None]") -> list[str]:
+        """A column of ratios; hatched where there is nothing to compare with."""
+        texts = [shown_ratio(x)[0] if x and x.ratio is not None else "" for x in cells]
+        out, nothing = [], escape(self._("not comparable"))
+        for x, text in zip(cells, aligned(texts), strict=True):
+            if x is None or x.ratio is None:
+                out.append(f'<td class="num hatch"><span>{nothing}</span></td>')
+            else:
+                out.append(f'<td class="{"num" if x.verdict in (FASTER, SLOWER) else "num none"}">{text}</td>')
+        return out
 
     def throughput(self, table: "Table | None" = None) -> Block:
         """Bandwidth against message size with the limits drawn and named."""
@@ -387,56 +510,67 @@ class FabricComparison(Paper):
         )  # fmt: skip
         several = len([s for s in table.sizes if s]) > 1
         chart = self._plot() if several else ""
-        found, differs = w.limits(table), self._differs(table)
-        limits = "".join(f"<li>{escape(t)}</li>" for t in found)
-        heads = escape(self._("What limits it")), escape(self._("What differs besides the fabric"))
-        body = chart + self._bandwidth_table(table) + self._above(table) + (
-            f'<div class="cols2 ruled"><div><h4>{heads[0]}</h4>'
-            f'<ul class="evidence">{limits}</ul></div>'
-            f"<div><h4>{heads[1]}</h4><p>{escape(differs)}</p></div></div>"
-        )  # fmt: skip
+        limits = self._limits_of(table)
+        columns = (
+            (self._("What it shows"), w.half_of_limit(table)),
+            (self._("What differs besides the fabric"), self._differs(table)),
+            (self._("Note"), w.left_out(table)),
+        )
+        body = chart + self._bandwidth_table(table) + self._above(table) + self._columns(*columns)
+        body += f'<h4 class="limits">{escape(self._("What limits it"))}</h4>' + bullets(limits)
         title = w.throughput_title(table)
-        below = max(
-            31 + sum(3 + 10.5 * lines(t, 58) for t in found),
-            self._column_pt([differs], 48, 13.5),
-        ) + sum(12 + 13 * lines(t, 110) for t in w.above_limit(table))  # fmt: skip
-        height = self._chart_height(390, title, sub, 1 + len(self._rows(table, self._carrying(table))), below)
-        figure = [figures.bandwidth_chart(self.c, table, height=height, lang=self.lang)] if several else []
+        below = self._column_pt([text for _, text in columns], 31, 11.5) + 24
+        below += sum(3 + 10.5 * lines(t, 118) for t in limits)
+        below += sum(12 + 13 * lines(t, 110) for t in w.above_limit(table))
+        height = self._chart_height(
+            390, title, sub, 1 + self._lines(table, self._rows(table, self._carrying(table))), below
+        )
+        chart_of = figures.bandwidth_chart
+        figure = [chart_of(self.c, table, height=height, lang=self.lang, lifted=self._lifted(table))] if several else []
         return Block(self._section(self._("Throughput"), title, sub, body), figure, alts=[title] * len(figure))
+
+    def _limits_of(self, table: "Table") -> list[str]:
+        """The limit of every fabric with its formula, and what the formulas rest on."""
+        sources = self.w.limit_sources(table)
+        return [*self.w.limits(table), *([sources] if sources else [])]
 
     def _bandwidth_table(self, table: "Table") -> str:
         collective = table.subject.kind == "collective"
         unit = "GB/s" if collective else "Gb/s"
-        over = "<th></th>" + "".join(
-            th(self._("{fabric}, {unit}").format(fabric=self.c.labels[f], unit=unit), "group", 2) for f in table.fabrics
-        )
-        head = [th(self._("Size"))]
-        for f in table.fabrics:
-            del f
-            head += [th(self._("median")), th(self._("interval"), "interval")]
-        if not collective:
-            over += th(
-                self._("Times as fast as {base}").format(base=self.c.labels[table.baseline]), "group", len(table.others)
-            )
-            head += [th(self.c.labels[f]) for f in table.others]
-        rows = []
-        for size in self._rows(table, self._carrying(table)):
-            cells = [table.cell(f, size) for f in table.fabrics]
-            html = "".join(self._pair(x and (x.busbw if collective else x), 1.0) for x in cells)
-            html += "" if collective else "".join(self._ratio(table.cell(f, size)) for f in table.others)
-            rows.append(f"<tr>{cell_html(self.w.size(size))}{html}</tr>")
+        names = [self._("{fabric}, {unit}").format(fabric=self.c.labels[f], unit=unit) for f in table.fabrics]
+        over = '<th colspan="2"></th>' + self._over(table, names, ratios=not collective)
+        head = [th(self._("Size"), "num", 2), *self._heads(table, ratios=not collective)]
+        sizes = self._rows(table, self._carrying(table))
+        columns = []
+        for fabric in table.fabrics:
+            cells = [table.cell(fabric, s) for s in sizes]
+            shown = [x and (x.busbw if collective else x) for x in cells]
+            columns.append(self._values_of(table, fabric, shown, [1.0] * len(sizes), ratios=not collective))
+        if not (collective or _is_stacked(table)):
+            columns += [self._ratios([table.cell(f, s) for s in sizes]) for f in table.others]
+        rows = [
+            f"<tr>{self._size_cells(size)}{''.join(cells)}</tr>" for size, *cells in zip(sizes, *columns, strict=True)
+        ]
         return table_html(head, [*rows, *self._limit_row(table)], over=over)
 
     def _limit_row(self, table: "Table") -> list[str]:
-        """The last row of a bandwidth table: the limit of every fabric, if any is known."""
+        """The last row of a bandwidth table: the limit of every fabric, if any is known, and its formula if short."""
         collective = table.subject.kind == "collective"
-        last = [table.of(f)[-1].limit_gbyte_s for f in table.fabrics]
-        if not any(last):
+        last = [table.of(f)[-1] for f in table.fabrics]
+        if not any(x.limit_gbyte_s for x in last):
             return []
-        texts = [number_text(v * (1.0 if collective else 8.0), 4) if v else self._("not known") for v in last]
-        cells = "".join(cell_html(t) + cell_html("", "interval") for t in texts)
-        blank = "" if collective else "<td></td>" * len(table.others)
-        head = cell_html(self._("limit"), "text")
+        cells, stacked = "", _is_stacked(table)
+        for x in last:
+            formula = self.w.formula(x.limit_formula or "")
+            value = number_text(x.limit_gbyte_s * (1.0 if collective else 8.0), 4) if x.limit_gbyte_s else ""
+            if stacked:
+                cells += cell_html(value or self._("not known"))
+            elif value:
+                cells += cell_html(value) + cell_html(formula if len(formula) < 34 else "", "interval")
+            else:
+                cells += cell_html("") + cell_html(self._("not known"), "interval missing")
+        blank = "" if collective or stacked else "<td></td>" * len(table.others)
+        head = f'<td class="text" colspan="2">{escape(self._("limit"))}</td>'
         return [f'<tr class="limit">{head}{cells}{blank}</tr>']
 
     def _carrying(self, table: "Table") -> "list[int | None]":
@@ -457,16 +591,17 @@ class FabricComparison(Paper):
 
     def utilization_and_ratio(self, table: "Table | None" = None) -> Block:
         """Share of the own limit, and the ratio to the baseline with its interval."""
-        table = table or self._moving() or self.c.headline
+        other, table = table, table or self._moving() or self.c.headline
         share = figures.utilization_chart(self.c, table, lang=self.lang)
         charts, alts = ([share], [self.w.utilization_title(table)]) if share is not None else ([], [])
         html = self._utilization(table, drawn=share is not None)
-        head = self.c.headline
+        head = other or self.c.headline
         rows = self._ratio_rows(head)
         html += self._ratio_section(head, len(charts))
-        words = {"no_difference": self._("no difference shown"), "too_few": self._("too few runs")}
-        charts.append(figures.ratio_chart(self.c, rows, **words, lang=self.lang))
-        return Block(html, charts, alts=[*alts, self.w.title(head)])
+        silent, few = self._("no difference shown"), self._("too few runs")
+        brief = {f: self.w.brief.label(f).replace("\u00a0", " ") for f in self.c.fabrics["fabric"]}
+        charts.append(figures.ratio_chart(self.c, rows, no_difference=silent, too_few=few, lang=self.lang, names=brief))
+        return Block(html, charts, alts=[*alts, self.w.ratio_title(head)])
 
     def _utilization(self, table: "Table", *, drawn: bool) -> str:
         kicker = self._("Utilization")
@@ -483,23 +618,22 @@ class FabricComparison(Paper):
 
     def _ratio_section(self, head: "Table", figure: int) -> str:
         base = self.w.label(head.baseline)
-        how = self._(
-            "Right of the line is faster than {base}. The runs are not paired: every run of one fabric is set against "
-            "every run of the other."
-        ).format(base=base)
+        how = self._("Right of the line is faster than {base}.").format(base=base)
         silent = self._(
             "\u201cNo difference shown\u201d is not \u201cequal\u201d: the interval says which ratios the runs do not "
             "exclude."
         )
         body = self._keys(head.others) + f'<div data-figure="{figure}"></div>' + self._columns(
-            (self._("How to read it"), how),
+            (self._("How to read it"), self.w.text([how, *self.w.pairing(head)])),
             (self._("What it shows"), self.w.reading(head, head.common_sizes[-1])),
             (self._("What it does not show"), silent),
         )  # fmt: skip
+        if together := self.w.corrected(head):
+            body += f'<p class="small">{escape(self.w.text(together))}</p>'
         sub = self._("Times as fast as {base}, logarithmic. Dot: Hodges-Lehmann ratio; bar: its 95 % interval.").format(
             base=base
         )
-        return self._section(self._("Ratio to the baseline"), self.w.title(head), sub, body, "page half")
+        return self._section(self._("Ratio to the baseline"), self.w.ratio_title(head), sub, body, "page half")
 
     def _ratio_rows(self, head: "Table") -> "list[tuple[str, Table, int | None]]":
         """The sizes of the headline; where it has one only, every measurand with the same baseline."""
@@ -521,33 +655,49 @@ class FabricComparison(Paper):
             return Block("")
         rows = []
         for table in tables:
+            what = escape(self.w.subject_line(table.subject))
+            rows.append(f'<tr class="change"><th class="text" colspan="7">{what}</th></tr>')
             for size in _pick(table.common_sizes, 3):
                 for fabric in table.others:
                     if (x := table.cell(fabric, size)) and x.ratio is not None:
                         rows.append(self._other_row(table, size, fabric, x))
-        head = [
-            th(self._("Measurand"), "text"),
-            th(self._("Size")),
-            th(self._("Fabric"), "text"),
-            th(self._("against"), "text"),
-            th(self._("runs")),
-        ]
+        head = [th(self._("Size")), th(self._("Fabric"), "text"), th(self._("against"), "text"), th(self._("runs"))]
         head += [th(self._("times as fast")), th(self._("interval"), "interval"), th(self._("verdict"), "text")]
-        title = self._("Every other measurand that two fabrics share")
+        title = _decided_title(self.w, tables)
         sub = self._(
             "Ratio at the smallest, a middle and the largest common size; times and bandwidths alike, above 1 is "
             "faster."
         )
-        return Block(self._section(self._("All measurands"), title, sub, table_html(head, rows)))
+        return Block(self._section(self._("All measurands"), title, sub, table_html(head, rows), self._kind()))
+
+    def sweeps(self, found: "pl.DataFrame") -> Block:
+        """
+        Floor, half-bandwidth size and asymptote of every sweep; empty where no run has five sizes.
+
+        Args:
+            found: Of :func:`rdmalab.curves.summary`.
+        """
+        if found.is_empty():
+            return Block("")
+        title = self._("{described} of {runs} sweeps follow a latency floor and an asymptote").format(
+            described=found["described"].sum(), runs=found["runs"].sum()
+        )
+        sub = self._(
+            "Medians over the runs with five sizes or more. Fitted: time = floor + size ÷ asymptote, which is an algbw "
+            "for collectives. Where that does not describe a curve, what was measured at its smallest and largest size "
+            "stands."
+        )
+        table = curve_table(found, self.c.labels, self.w)
+        return Block(self._section(self._("Sweeps"), title, sub, table, self._kind()))
 
     def _other_row(self, table: "Table", size: int | None, fabric: str, x: "Cell") -> str:
         value, interval = shown_ratio(x)
         base = table.cell(table.baseline, size)
         decided = x.verdict in (FASTER, SLOWER)
         words = {FASTER: self._("faster"), SLOWER: self._("slower"), NO_DIFFERENCE: self._("no difference shown")}
-        what, verdict = self.w.subject_line(table.subject), words.get(x.verdict) or self._("too few runs")
+        verdict = words.get(x.verdict) or self._("too few runs")
         return (
-            f"<tr>{cell_html(what, 'text')}{cell_html(self.w.size(size))}{kept(self.c.labels[fabric])}"
+            f"<tr>{cell_html(self.w.size(size))}{kept(self.c.labels[fabric])}"
             f"{kept(self.c.labels[table.baseline])}{cell_html(f'{x.n} / {base.n if base else 0}')}"
             f"{cell_html(value, 'num' if decided else 'num none')}{cell_html(interval, 'interval')}"
             f"{kept(verdict, 'text' if decided else 'text none')}</tr>"
@@ -562,6 +712,8 @@ class FabricComparison(Paper):
                 t for t in self.c.tables if t.subject.kind == kind and t not in before and len(t.common_sizes) > 1
             ]
             out += [page(t) for t in tables[:1]]
+            if kind == "bandwidth":
+                out += [self.utilization_and_ratio(t) for t in tables[:1] if _has_limit(t)]
         return out
 
     def node_pairs(self) -> Block:
@@ -572,7 +724,7 @@ class FabricComparison(Paper):
         w = self.w
         rows = [
             f"<tr>{cell_html(f'{a} – {b}', 'text')}{cell_html(number_text(v))}"
-            f"{cell_html(f'{100 * v / max(pairs.busbw_gbyte_s.values()):.1f}')}</tr>"
+            f"{cell_html(f'{100 * v / max(pairs.values.values()):.1f}')}</tr>"
             for (a, b), v in pairs.slowest(5)
         ]
         head = [
@@ -587,7 +739,8 @@ class FabricComparison(Paper):
             (self._("What it does not show"), w.unmeasured_pairs(pairs)),
         )  # fmt: skip
         scale = self._("% of the best pair; right: median of the host, GB/s")
-        figure = figures.pair_matrix(pairs, of_best=scale, lang=self.lang)
+        cell = max(24, min(44, 460 // len(pairs.hosts)))
+        figure = figures.pair_matrix(pairs, of_best=scale, cell=cell, lang=self.lang)
         title = w.pairs_title(pairs)
         return Block(self._section(self._("Node pairs"), title, w.pairs_line(pairs), body), [figure], alts=[title])
 
@@ -630,20 +783,28 @@ class FabricComparison(Paper):
         )
         html += table_html(cost_head, costs) if costs else ""
         html += self._noted(self._("Note"), w.remarks_on_use({u.kind for u in found.uses}, costs=bool(costs)))
+        most = max(found.uses, key=lambda u: u.median_pct, default=None)
         title, sub = (
-            self._("What was busy while the tests ran"),
+            w.busiest(most.kind, most.fabric, most.median_pct) if most else self._("What was busy while the tests ran"),
             self._("Readings of the logs of each fabric; what was not measured is not shown."),
         )
-        return Block(
-            self._section(self._("Use"), title, sub, html), [f for _, f in charts], alts=[w.use(k) for k, _ in charts]
-        )
+        section = self._section(self._("Use"), title, sub, powers(html), "page" if charts else "page short")
+        self._flowing = not charts
+        return Block(section, [f for _, f in charts], alts=[w.use(k) for k, _ in charts])
+
+    def _kind(self) -> str:
+        """The class of the next section: it follows on the same page where the one before is too short for its own."""
+        kind, self._flowing = "page flow" if self._flowing else "page", False
+        return kind
 
     def evidence(self) -> Block:
         """Every run behind the numbers with its log, line and hash; what was left out, and why."""
         used = self.c.runs.filter(self.c.runs["run_id"].is_in(list(self.c.used_runs)))
         left = self.c.runs.filter(self.c.runs["excluded_because"].is_not_null())
         body = self._noted(self._("Note"), self.c.campaign["notes"] or ())
-        body += self._noted(self._("Selection"), self.w.selection()) + self._run_list(used)
+        body += self._noted(self._("Selection"), self.w.selection()) + self._stated() + self._run_list(used)
+        if self.c.doubts:
+            body += h3(self._("Numbers that disagree")) + self._noted(self._("Note"), self._doubts())
         body += h3(self._("Runs that were left out")) + self._left_out(left)
         body += h3(self._("What could not be compared")) + self._unmatched()
         title = self._(
@@ -652,7 +813,17 @@ class FabricComparison(Paper):
         sub = self._("Data snapshot {id}. Line: where the run begins in its log. Hash: of the log's content.").format(
             id=self.c.snapshot[:12]
         )
-        return Block(self._section(self._("Evidence"), title, sub, body))
+        return Block(self._section(self._("Evidence"), title, sub, body, self._kind()))
+
+    def _doubts(self) -> list[str]:
+        """Where numbers of the logs contradict each other; they are shown as printed."""
+        return [
+            self._("{what}: in {logs} of the logs, first in {path}, line {line}.").format(
+                what=self.w.doubt(d.code), logs=d.logs, path=shown_path(d.path, self.c.campaign.get("root")),
+                line=d.line or 1,
+            )
+            for d in self.c.doubts
+        ]  # fmt: skip
 
     def _run_list(self, runs: Any) -> str:
         """One row a run, and how many more there are."""
@@ -665,6 +836,19 @@ class FabricComparison(Paper):
             )
             out += p(more)
         return out
+
+    def _stated(self) -> str:
+        """What the campaign file says of the fabrics: the inputs of every limit."""
+        rows = []
+        for f in self.c.fabrics.iter_rows(named=True):
+            texts = [f.get("nic"), *(_plain(f.get(k)) for k in ("link_rate_gbit_s", "ports_per_node", "mtu_bytes"))]
+            cells = "".join(cell_html(t or self._("not stated"), "num" if i else "text") for i, t in enumerate(texts))
+            rows.append(f"<tr>{kept(self.c.labels[f['fabric']])}{cells}</tr>")
+        head = [
+            th(self._("Fabric, as the campaign file states it"), "text"), th(self._("NIC"), "text"),
+            th(self._("link rate, Gb/s")), th(self._("ports a node")), th(self._("MTU, bytes")),
+        ]  # fmt: skip
+        return table_html(head, rows)
 
     def _unmatched(self) -> str:
         """Every refusal with all its configurations, and the logs of the runs that stand behind no number."""
@@ -737,7 +921,8 @@ class FabricComparison(Paper):
                 "from {n} runs on: 96.9 % at 6 runs, 96.1 % at 9. Below {n} runs there is no such interval, and "
                 "nothing is ranked.").format(n=MIN_RUNS)),
             (self._("Ratio"), self._("Hodges-Lehmann estimate on logarithms with the exact interval of the "
-                "Mann-Whitney test (Moses). For times it is baseline over fabric, for bandwidths fabric over "
+                "Mann-Whitney test (Moses), of the signed-rank test of Wilcoxon where the campaign file pairs "
+                "the runs. For times it is baseline over fabric, for bandwidths fabric over "
                 "baseline: above 1 is faster. Faster and slower are said only if the interval excludes 1. Tables "
                 "print a slower fabric as 1/x, where x is how many times as fast the baseline is.")),
             (self._("Like with like"), self._("A collective is compared in the same tool at the same operation, "
@@ -754,21 +939,20 @@ class FabricComparison(Paper):
                 "number of ranks, or show another fabric than the campaign file says. Messages of 0 bytes move "
                 "nothing. Both ends of one point-to-point test count once.")),
         ]  # fmt: skip
-        rows = "".join(f"<tr>{cell_html(k, 'text')}{cell_html(v, 'text')}</tr>" for k, v in items)
-        body = f'<table class="words"><tbody>{rows}</tbody></table>' + self._limit_list()
+        body = explained(items) + self._limit_list()
         return Block(
             self._section(
                 self._("Method"),
                 self._("How the numbers were made"),
                 self._("Fixed rules; no number is typed by hand."),
                 body,
+                "page flow whole",
             )
         )
 
     def _limit_list(self) -> str:
-        seen = dict.fromkeys(text for t in self.c.tables if t.subject.kind != "latency" for text in self.w.limits(t))
-        items = "".join(f"<li>{escape(t)}</li>" for t in seen)
-        return h3(self._("Limits used")) + f'<ul class="evidence">{items}</ul>' if items else ""
+        seen = dict.fromkeys(t for x in self.c.tables if x.subject.kind != "latency" for t in self._limits_of(x))
+        return h3(self._("Limits used")) + bullets(seen) if seen else ""
 
     def header(self) -> dict[str, Any]:
         """What the margins of the pages print."""
@@ -800,6 +984,22 @@ def _scale(table: "Table", cells: "list[tuple[str, Cell]]", column: str) -> tupl
     if column != "main":
         return 1.0, ""
     return time_unit(max(x.median for _, x in cells)) if table.subject.lower_is_better else (1.0, "Gb/s")
+
+
+def _plain(value: float | None) -> str | None:
+    return None if value is None else f"{value:g}"
+
+
+def _decided_title(w: Words, tables: "Sequence[Table]") -> str:
+    """How many of the ratios of further measurands exclude 1."""
+    cells = [x for t in tables for x in t.cells if x.ratio is not None]
+    decided = sum(x.verdict in (FASTER, SLOWER) for x in cells)
+    return w._("Of {n} further comparisons, {decided} show a difference").format(n=len(cells), decided=decided)
+
+
+def _is_stacked(table: "Table") -> bool:
+    """Whether a table has too many columns for intervals beside the medians."""
+    return len(table.fabrics) > 3
 
 
 def _has_limit(table: "Table") -> bool:

@@ -251,3 +251,8 @@ def test_the_collected_logs() -> None:
     read, expected = found("hccn.txt", "hccn_tool_link_stat.txt")
     assert values(read, "link_up_count") == [expected["link_up_count"]]
     assert values(read, "link_down_count") == [expected["link_down_count"]]
+
+
+def test_a_table_of_dmon_without_a_value_has_no_reading() -> None:
+    """Found by fuzzing: a header that ends in gpu."""
+    assert not formats.read(Text.of("# Date Time gpu\n 20260102 03:04:05 0\n")).readings

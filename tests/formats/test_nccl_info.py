@@ -228,9 +228,7 @@ def test_other_failures_are_told_once_each() -> None:
 def test_the_noise_of_a_tear_down_is_summed_up() -> None:
     """Warnings that every successful run of some versions ends with are one note, and no failure."""
     found = parsed("one_node")
-    assert texts(found, "benign_warnings") == [
-        "Warnings of a normal tear-down or of an absent feature, alone no sign of failure: 3."
-    ]
+    assert texts(found, "benign_warnings") == ["Warnings of a normal tear-down, alone no sign of failure: 3."]
     assert texts(found, "nccl_warning") == []
 
 
@@ -240,6 +238,32 @@ def test_settings_versions_and_hosts_are_noted_once() -> None:
     assert texts(found, "nccl_setting") == ["NCCL_IB_GID_INDEX=3", "NCCL_SOCKET_IFNAME=eth0"]
     assert texts(found, "library_version") == ["NCCL 2.27.3+cuda12.9"]
     assert texts(found, "hosts") == ["node-a, node-b"]
+
+
+def test_the_devices_of_a_host_are_noted_and_those_in_use() -> None:
+    """Found, used by the host, used by the process of a GPU; the device of another rank tells nothing of a GPU."""
+    a, b = "node-a:10:11 [0] NCCL INFO ", "node-a:12:13 [1] NCCL INFO "
+    found = parsed_text(
+        f"{a}NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_1:1/IB [RO]; OOB eth0:192.0.2.1<0>\n"
+        f"{a}comm 0xa rank 0 nranks 4 cudaDev 0 nvmlDev 4 busId 1b000 commId 0xc - Init START\n"
+        f"{a}comm 0xa rank 0 nRanks 4 nNodes 2 localRanks 2 localRank 0 MNNVL 0\n"
+        f"{b}comm 0xa rank 1 nRanks 4 nNodes 2 localRanks 2 localRank 1 MNNVL 0\n"
+        f"{a}Channel 00/0 : 2[4] -> 0[4] [receive] via NET/IB/1/GDRDMA\n"
+        f"{a}Channel 01/0 : 0[4] -> 3[5] [send] via NET/IB/0(1)/GDRDMA\n"
+        f"{a}NET/IB: NCCL Dev 0 IbDev 0 Port 1 qpn 77 mtu 3 GID 3 (0/FF)\n"
+    )
+    assert texts(found, "rdma_devices") == ["node-a: mlx5_0/IB, mlx5_1/IB"]
+    assert texts(found, "rdma_devices_used") == ["node-a: 2 of 2 local ranks, over mlx5_1, mlx5_0"]
+    assert texts(found, "gpu_device") == ["node-a: GPU 4 over mlx5_1"]
+    assert texts(found, "path_mtu") == ["node-a: 1024"]
+    assert [n.line for n in found.notes if n.code == "gpu_device"] == [5]
+
+
+def test_each_host_says_why_it_uses_no_rdma() -> None:
+    """Once a host and reason; a line without a frame is that of a host without a name."""
+    lines = [f"node-{x}:1:1 [0] NCCL INFO NET/IB : No device found.\n" for x in "aab"]
+    found = parsed_text("".join(lines) + "NCCL INFO NET/IB : No device found.\n")
+    assert texts(found, "rdma_not_used") == [f"{x}: NET/IB found no device" for x in ("node-a", "node-b", "a host")]
 
 
 def test_many_notes_of_a_kind_are_cut_short() -> None:

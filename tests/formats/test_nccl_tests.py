@@ -209,7 +209,7 @@ def test_nccl_1() -> None:
 def test_unknown_unit_is_refused() -> None:
     """A table in units that are not known gives no number."""
     found = parsed(text_of("all_reduce").replace("(GB/s)", "(GiB/s)"))
-    assert (samples(found), codes(found)) == ([], ["unknown_unit"])
+    assert (samples(found), codes(found)) == ([], ["no_rows", "unknown_unit"])
 
 
 def test_lookalike_is_refused() -> None:
@@ -574,3 +574,27 @@ def test_a_size_beyond_64_bits_costs_its_row_alone() -> None:
     parsed = nccl_tests.parse(Text.of(header + "\n".join([good, bad, good]) + "\n"))
     assert [s.size_bytes for s in parsed.runs[0].samples] == [1048576] * 4
     assert [n.line for n in parsed.notes if n.code == "torn_row"] == [5]
+
+
+def test_a_footer_between_the_pieces_of_a_row_ends_the_run() -> None:
+    """The rest of the row then begins another run; found by fuzzing."""
+    text = (
+        "# nThread 1 nGpus 1 minBytes 8 maxBytes 8 step: 2(factor) warmup iters: 1 iters: 20 validation: 1\n"
+        "     1048576        262144     float     sum      -1 node01:1:1 [0] NCCL INFO x\n"
+        "# Avg bus bandwidth    : 8.29 \n"
+        "    61.13   17.15   32.16      0    60.94   17.21   32.26      0\n"
+    )
+    found = nccl_tests.parse(Text.of(text))
+    assert not any(run.samples for run in found.runs)
+    assert "torn_row" in [note.code for note in found.notes]
+
+
+@pytest.mark.parametrize("damaged", [".15", "61.", "61.e1", "6_1.13", "-.15"])
+def test_a_number_that_no_version_prints_is_damage(damaged: str) -> None:
+    """Python would read it; the row is left out with a note, and the row below it stays."""
+    rows = "1048576 262144 float sum -1 61.13 17.15 32.16 0 60.94 17.21 32.26 0\n"
+    rows += "2097152 524288 float sum -1 80.00 26.21 49.15 0 80.00 26.21 49.15 0\n"
+    head = "# size count type redop root time algbw busbw #wrong time algbw busbw #wrong\n"
+    found = nccl_tests.parse(Text.of(head + rows.replace("61.13", damaged) + "# Avg bus bandwidth    : 40.0 \n"))
+    assert {s.size_bytes for run in found.runs for s in run.samples} == {2097152}
+    assert {note.code for note in found.notes} & {"torn_row", "not_understood"}

@@ -107,10 +107,11 @@ def test_an_unmeasured_peak_is_missing() -> None:
 
 
 def test_ports_are_no_samples() -> None:
-    """--report-per-port gives one sample, the total, and the CPU use behind the ports."""
+    """--report-per-port gives one sample, the total; what each port moved stands in columns of its own."""
     assert measured(run("per_port").samples[0]) == {
         "line": 23, "size_bytes": 65536, "iterations": 40000, "bw_avg_gbit_s": pytest.approx(1250 * MIB),
-        "msg_rate_mpps": 0.02, "cpu_util_pct": 99.5,
+        "msg_rate_mpps": 0.02, "cpu_util_pct": 99.5, "bw_port1_gbit_s": pytest.approx(650 * MIB),
+        "msg_rate_port1_mpps": 0.0104, "bw_port2_gbit_s": pytest.approx(600 * MIB), "msg_rate_port2_mpps": 0.0096,
     }  # fmt: skip
 
 
@@ -119,6 +120,7 @@ def test_a_service_level_column_moves_the_others() -> None:
     found = run("qos")
     assert (found.program, found.fabric, found.side) == ("raw_ethernet_bw", "ethernet", None)
     assert (found.samples[0].iterations, found.samples[0].bw_avg_gbit_s) == (5000, 81.92)
+    assert found.samples[0].service_level == 3
 
 
 def test_directions_are_no_samples() -> None:
@@ -559,3 +561,21 @@ def test_real_logs(folder: str) -> None:
         assert sum(len(r.samples) for r in runs) in allowed[1], truth["file"]
         assert not runs or found.status in allowed[2], truth["file"]
         assert "parser_error" not in codes(found), truth["file"]
+
+
+@pytest.mark.parametrize(
+    ("prompt", "command", "hosts", "peer"),
+    [
+        ("user@node-2:~$ ", "ib_write_bw -d mlx5_0 192.0.2.10", ("node-2",), "192.0.2.10"),
+        ("[root@gpu-01 ~]# ", "ib_write_bw -d mlx5_0 -F gpu-02.lan", ("gpu-01",), "gpu-02.lan"),
+        ("user@node-2:~$ sudo numactl -N 0 ", "ib_write_bw -d mlx5_0", ("node-2",), None),
+        ("user@node-2:~$ ", "ib_write_bw -d mlx5_0 $SERVER", ("node-2",), None),
+        ("user@login:~$ ssh node-7 ", "ib_write_bw -d mlx5_0 node-8", (), "node-8"),
+        ("$ ", "ib_write_bw -d mlx5_0 node-8", (), "node-8"),
+    ],
+)
+def test_the_prompt_names_the_host(prompt: str, command: str, hosts: tuple[str, ...], peer: str | None) -> None:
+    """Where the command was typed, unless it takes the test elsewhere; the last word of a client is the other host."""
+    below = text_of("write_bw_mib").partition("-----")
+    (only,) = log_of(prompt + command + "\n" + below[1] + below[2]).runs
+    assert (only.hosts, only.peer, only.command) == (hosts, peer, command)
