@@ -246,16 +246,16 @@ def compare(lab: "Lab", selection: Selection) -> Comparison:
     points = series.points(lab, selection, names)
     same = lab.sql("SELECT measures, tests, size_bytes FROM raw.same WHERE campaign = $c", c=campaign)
     groups = series.declared_same(points, same, names) + series.subjects(points) + series.across_nodes(points, names)
-    tables = [t for subject, rows in groups for t in _tables(subject, rows, names)]
+    found = [t for subject, rows in groups for t in tables(subject, rows, names)]
     runs = _runs(lab, campaign, names)
-    if not tables:
+    if not found:
         raise NothingToCompare(_why_nothing(campaign, names, points, runs, selection))
-    order = sorted(range(len(tables)), key=lambda i: _rank(tables[i], selection, i))
+    order = sorted(range(len(found)), key=lambda i: _rank(found[i], selection, i))
     head = lab.sql("SELECT * FROM raw.campaigns WHERE campaign = $c", c=campaign).to_dicts()
     return Comparison(
         campaign=head[0] if head else {"campaign": campaign} | _NO_FILE,
-        selection=selection, fabrics=fabrics, baseline=names[0], tables=tuple(tables[i] for i in order),
-        refusals=tuple(_refusals(points, tables, names, series.clashing(points, same, names))), runs=runs,
+        selection=selection, fabrics=fabrics, baseline=names[0], tables=tuple(found[i] for i in order),
+        refusals=tuple(_refusals(points, found, names, series.clashing(points, same, names))), runs=runs,
         snapshot=_snapshot(lab, campaign), elsewhere=elsewhere, pairs=node_pairs(lab, campaign, names),
         telemetry=telemetry(lab, campaign, names), doubts=_doubts(lab, runs),
     )  # fmt: skip
@@ -315,7 +315,7 @@ def _rank(table: Table, selection: Selection, position: int) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
-def _tables(subject: Subject, rows: "pl.DataFrame", order: list[str]) -> Iterator[Table]:
+def tables(subject: Subject, rows: "pl.DataFrame", order: list[str]) -> Iterator[Table]:
     """The tables of one subject: each has a baseline and the fabrics that share a size with it; mostly there is one."""
     values: dict[tuple[str, int | None], list[dict[str, Any]]] = defaultdict(list)
     for row in rows.iter_rows(named=True):

@@ -26,6 +26,7 @@ import nh3
 from rdmalab._fast_imports import without_grammar
 from rdmalab.display import BLOCK, ECHO, PLACE, PLOTLY, RECORD
 from rdmalab.errors import UsageError
+from rdmalab.typeface import CJK, font_css
 
 with without_grammar():
     from nbconvert.exporters.html import HTMLExporter
@@ -37,12 +38,10 @@ from traitlets import Bool, default
 
 PACKAGE = Path(__file__).parent
 TEMPLATES = PACKAGE / "template"
-FONTS = PACKAGE / "fonts"
 
 FONT_STACK = '"Plex","RSC",sans-serif'  # for layout.font.family; the names are those of @font-face below
 CHART_HEIGHT = 430
 
-_CJK = re.compile("[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]")
 _WORDS = {
     "en": {"sections": "Sections", "chart": "Chart", "image": "Image", "failed": "Failed",
            "cell": "A cell of this report failed ({name}); its result is missing.",
@@ -358,7 +357,7 @@ def css_string(text: str) -> str:
 def _shortened(text: str, room: int) -> str:
     """*text* cut to a width of *room* letters; a Chinese character is as wide as two."""
     for end, character in enumerate(text):
-        room -= 2 if _CJK.match(character) else 1
+        room -= 2 if CJK.match(character) else 1
         if room < 0:
             return text[:end] + "…"
     return text
@@ -376,35 +375,6 @@ def _page_rules(header: Mapping[str, Any]) -> str:
         text = " · ".join(str(header[key]) for key in keys if header.get(key))
         boxes.append(f"@{place}{{content:{css_string(_shortened(text, room))}}}")
     return f"@page{{{''.join(boxes)}}}"
-
-
-_LATIN_FACES = [
-    ("Plex", 400, "normal", "plex-sans-400.woff2"),
-    ("Plex", 400, "italic", "plex-sans-400-italic.woff2"),
-    ("Plex", 600, "normal", "plex-sans-600.woff2"),
-    ("Plex Mono", 400, "normal", "plex-mono-400.woff2"),
-]
-_CHINESE_FACES = [("RSC", 400, "normal", "noto-sc-400.woff2"), ("RSC", 600, "normal", "noto-sc-700.woff2")]
-# Dashes, quotes and dots that both scripts use and that are a full square in Chinese: left to the Chinese face there.
-_PLEX_IN_CHINESE = "U+0-2013,U+2015-2017,U+201A,U+201B,U+201E-2025,U+2027-FFFF"
-
-
-@cache
-def _face(family: str, weight: int, style: str, file: str, only: str = "") -> str:
-    data = base64.b64encode((FONTS / file).read_bytes()).decode()
-    span = f"unicode-range:{only};" if only else ""
-    return (
-        f'@font-face{{font-family:"{family}";font-weight:{weight};font-style:{style};{span}'
-        f'src:url(data:font/woff2;base64,{data}) format("woff2")}}\n'
-    )
-
-
-def _font_css(chinese: bool, text: str) -> str:
-    """The faces the document needs; the Chinese ones are 2.7 MB and only come when there is something to show."""
-    only = _PLEX_IN_CHINESE if chinese else ""
-    latin = [_face(*f, only if f[0] == "Plex" else "") for f in _LATIN_FACES]
-    wanted = _CHINESE_FACES if chinese or _CJK.search(text) else []
-    return "".join([*latin, *(_face(*f) for f in wanted)])
 
 
 @cache
@@ -447,7 +417,7 @@ def build(cells: Iterable[NotebookNode], lang: str, title: str, header: Mapping[
         "sections": sections,
         "rail": "\n".join(builder.rail),
         "words": builder.words,
-        "css": _font_css(lang.lower().startswith("zh"), texts) + _asset("report.css") + _page_rules(header),
+        "css": font_css(lang.lower().startswith("zh"), texts) + _asset("report.css") + _page_rules(header),
         "plotly": _plotly_js() if 'class="chart-data"' in body or builder.rail else "",
         "bootstrap": _asset("bootstrap.js"),
     }
@@ -458,7 +428,7 @@ def build(cells: Iterable[NotebookNode], lang: str, title: str, header: Mapping[
 
 def warm_up() -> None:
     """Reads into memory what every document needs."""
-    _font_css(True, "")
+    font_css(True, "")
     _plotly_js()
     for name in ("report.css", "bootstrap.js"):
         _asset(name)

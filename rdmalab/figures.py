@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any
 
+from rdmalab._fast_imports import without_grammar
 from rdmalab.language import translator
 from rdmalab.tables import duration_text, number_text, shown_ratio, time_unit, value_texts
 from rdmalab.units import size_text
@@ -133,6 +134,65 @@ def warm_up() -> None:
     figure.add_hline(y=1)
     figure.update_xaxes(tickvals=[1], ticktext=["1"])
     figure.to_json()
+
+
+def live_chart() -> "go.FigureWidget":
+    """An empty chart as a widget of Jupyter, as wide as its place; :func:`redraw` fills it."""
+    import plotly.graph_objects as go
+
+    with without_grammar():
+        live = go.FigureWidget()
+    live._config = {"responsive": True, "displayModeBar": False}  # plotly's own way to give a widget its options
+    return live
+
+
+def redraw(live: "go.FigureWidget", figure: "go.Figure", clicked: Callable[[str, int], None]) -> None:
+    """
+    Puts a chart of message sizes in the place of what a widget shows.
+
+    Args:
+        clicked: Called with the name of a series and the message size in bytes of the point that was clicked.
+    """
+
+    def pass_on(trace: Any, points: Any, _: Any) -> None:
+        if points.xs and trace.legendgroup:
+            clicked(trace.legendgroup, round(points.xs[0]))
+
+    figure.update_layout(hovermode="closest", autosize=True)
+    with live.batch_update():
+        live.data = ()
+        live.layout = figure.layout
+        for name in ("shapes", "annotations"):  # what a chart does not have would stay from the one before it
+            live.layout[name] = figure.layout[name] or [{"visible": False}]
+        live.add_traces(figure.data)
+    for trace in live.data:
+        if trace.type == "scatter":
+            trace.on_click(pass_on)
+
+
+def without_bands(figure: "go.Figure") -> "go.Figure":
+    """A chart without the bands of its intervals."""
+    figure.data = tuple(t for t in figure.data if not (t.legendgroup and t.fill == "toself"))
+    return figure
+
+
+def with_runs(figure: "go.Figure", c: "Comparison", runs: Iterable[tuple[str, int, float]]) -> "go.Figure":
+    """A chart with single runs as small marks: (fabric, message size in bytes, value in the unit of the chart)."""
+    import plotly.graph_objects as go
+
+    look = looks(c)
+    by_fabric: dict[str, list[tuple[int, float]]] = {}
+    for fabric, size, value in runs:
+        by_fabric.setdefault(fabric, []).append((size, value))
+    for fabric, points in by_fabric.items():
+        figure.add_trace(
+            go.Scatter(
+                x=[size for size, _ in points], y=[value for _, value in points], mode="markers", hoverinfo="skip",
+                name=_plain(c.labels[fabric]), legendgroup=c.labels[fabric],
+                marker={"symbol": "circle-open", "size": 4, "color": look[fabric].line, "line": {"width": 0.8}},
+            )
+        )  # fmt: skip
+    return figure
 
 
 def _size_axis(figure: "go.Figure", sizes: Sequence[int]) -> None:
@@ -376,6 +436,8 @@ def _hatch_uncompared(
     """
     import plotly.graph_objects as go
 
+    if sum(map(bool, drawn.values())) < 2:
+        return
     sizes = sorted({x.size_bytes for row in drawn.values() for x in row if x.size_bytes})
     left, right = figure.layout.xaxis.range
     ground = figure.layout.yaxis.range

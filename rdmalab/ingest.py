@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
 from itertools import chain
 from multiprocessing import get_context
 from pathlib import Path
@@ -81,6 +82,15 @@ class Receipt:
         shown += _some("", self.remarks)
         return [*shown, f"store: {store}"]
 
+    def entry(self) -> dict[str, Any]:
+        """The row of the store's table of ingests: counts of what was found and of what is new."""
+        same = ("files", "already_known", "new_logs", "runs", "samples", "readings", "notes")
+        counts = {name: len(getattr(self, name)) for name in ("failed", "unrecognised", "not_read")}
+        return {
+            "ingested_at": datetime.now(UTC), "campaigns": sorted(self.campaigns), **counts,
+            **{name: getattr(self, name) for name in same},
+        }  # fmt: skip
+
     def to_dict(self) -> dict[str, Any]:
         """For ``--json``."""
         return asdict(self)
@@ -140,6 +150,7 @@ def store_parts(
         read = commit(writer, fresh, parts, receipt)
         receipt.campaigns, receipt.remarks = write_memberships(writer, {f.path for f in files}, loaded, campaign)
         _count(writer, read, receipt)
+        writer.insert("ingests", [receipt.entry()])
     return receipt
 
 

@@ -28,10 +28,19 @@ def workspace() -> Path:
 
 def command(folder: Path, arguments: tuple[str, ...]) -> list[str]:
     """The command line of JupyterLab; *arguments* are the user's own."""
+    sockets = ["--KernelManager.transport=ipc"] if _have_room_for_sockets() else []
     return [
-        sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={folder}", "--KernelManager.transport=ipc",
-        "--LabApp.default_url=/lab/tree/explore.ipynb", *arguments,
+        sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={folder}", *sockets,
+        "--LabApp.default_url=/lab/tree/start.ipynb", *arguments,
     ]  # fmt: skip
+
+
+def _have_room_for_sockets() -> bool:
+    """Whether kernels can be reached by sockets in the file system, whose paths Linux holds to 107 bytes (unix(7))."""
+    from jupyter_core.paths import jupyter_runtime_dir
+
+    name = "kernel-01234567-89ab-cdef-0123-456789abcdef-ipc-5"
+    return len(os.fsencode(f"{jupyter_runtime_dir()}/{name}")) <= 107
 
 
 def start(store: Store, arguments: tuple[str, ...]) -> None:

@@ -5,7 +5,7 @@ placement; or a point-to-point test in one configuration; or a group of tests th
 measure the same.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -41,6 +41,23 @@ FAMILY_LABELS = {
     "ethernet": "Ethernet",
     "unknown": "Unknown fabric",
 }  # fmt: skip
+
+# What a field of the keys is in the view ``results``, where it is not the column of its name.
+_IN_RESULTS = {
+    "test": "coalesce(program, tool)",
+    "communicator_ranks": "nullif(communicator_ranks, ranks)",
+    "aggregated_iterations": "nullif(aggregated_iterations, 1)",
+    "protocol": "run_protocol",
+    "side": "CASE WHEN kind <> 'collective' AND (tool <> 'perftest' OR local_address IS NULL) THEN side END",
+    "reverse": "coalesce((log_id, run_line) IN (SELECT (log_id, line) FROM notes WHERE code = 'reverse'), false)",
+}
+KEYS_OF_SAMPLES = ("dtype", "redop", "root", "placement")  # the other fields of the keys are those of the run
+
+# The fields of the residue that are columns of a run in ``results``.
+OF_RUN = (
+    "gpu_model", "library_version", "tool_version", "device", "mtu_bytes", "gid_index", "transport_gdr",
+    "run_iterations", "warmup_iterations", "duration_s",
+)  # fmt: skip
 
 # iperf3 --bidir prints one run a direction: both are one invocation, and one run of the statistics.
 BOTH_DIRECTIONS = "(tool = 'iperf3' AND coalesce(bidirectional, false))"
@@ -170,9 +187,12 @@ def differing(subject: Subject, others: "Iterable[Subject]") -> tuple[Difference
     return min(found, key=lambda d: (len(d), str(d)), default=())
 
 
-def fabrics_of(lab: "Lab", selection: Selection) -> "pl.DataFrame":
+def fabrics_of(lab: "Lab", selection: Selection, *, runs: str = "runs") -> "pl.DataFrame":
     """
     The fabrics to compare, baseline first: fabric, label, fabric_family, link_rate_gbit_s, ports_per_node.
+
+    Args:
+        runs: A table to take in place of the view, where one holds the runs of the campaign already.
 
     Raises:
         UsageError: A fabric or the baseline is unknown.
@@ -181,12 +201,12 @@ def fabrics_of(lab: "Lab", selection: Selection) -> "pl.DataFrame":
 
     campaign = lab.the_campaign(selection.campaign)
     known = lab.sql(
-        """SELECT r.fabric, any_value(f.label) AS label,
+        f"""SELECT r.fabric, any_value(f.label) AS label,
                   any_value(r.fabric_family) AS fabric_family,
                   any_value(f.link_rate_gbit_s) AS link_rate_gbit_s, any_value(f.ports_per_node) AS ports_per_node,
                   any_value(f.mtu_bytes) AS mtu_bytes, any_value(f.nic) AS nic,
                   count(*) AS runs, count(*) FILTER (r.excluded_because IS NULL) AS runs_used
-           FROM runs r LEFT JOIN fabrics f USING (campaign, fabric)
+           FROM {runs} r LEFT JOIN (SELECT * FROM raw.fabrics WHERE campaign = $c) f USING (fabric)
            WHERE r.campaign = $c GROUP BY r.fabric ORDER BY any_value(f.ordinal) NULLS LAST, r.fabric""",
         c=campaign,
     )
@@ -231,26 +251,12 @@ def points(lab: "Lab", selection: Selection, fabrics: list[str]) -> "pl.DataFram
     iperf3 invocation count once, added up.
     """
     frame = lab.sql(
-        f"""SELECT fabric, kind, tool, coalesce(program, tool) AS test, operation, dtype, redop, root, ranks,
-                  nullif(communicator_ranks, ranks) AS communicator_ranks, nodes, placement,
-                  nullif(aggregated_iterations, 1) AS aggregated_iterations, bidirectional, memory, latency_convention,
-                  connection, queue_pairs, streams, run_protocol AS protocol,
-                  CASE WHEN kind <> 'collective' AND (tool <> 'perftest' OR local_address IS NULL)
-                      THEN side END AS side,
-                  coalesce(reverse, false) AS reverse,
-                  gpu_model, library_version, tool_version, device, mtu_bytes, gid_index, transport_gdr, run_iterations,
-                  warmup_iterations, duration_s, list_sort(hosts) AS hosts,
+        f"""SELECT fabric, kind, {keys_sql()}, {", ".join(OF_RUN)}, list_sort(hosts) AS hosts,
                   run_id, path, sha256, paired_as, size_bytes, any_value(limit_gbyte_s) AS limit_gbyte_s,
                   any_value(limit_formula) AS limit_formula, any_value(limit_missing) AS limit_missing,
-                  any_value(limit_source) AS limit_source,
-                  min(line) AS line,
-                  any_value(iterations) AS iterations, any_value(algorithm) AS algorithm,
-                  any_value(protocol) AS nccl_protocol, median(time_us) AS time_us,
-                  median(busbw_gbyte_s) AS busbw_gbyte_s, median(lat_typical_us) AS lat_typical_us,
-                  {_total("bw_avg_gbit_s")} AS bw_avg_gbit_s, {_total("utilization_pct")} AS utilization_pct
+                  any_value(limit_source) AS limit_source, {OF_SAMPLES},
+                  {total_sql("utilization_pct")} AS utilization_pct
            FROM (SELECT * REPLACE ({unit("run_line")} AS run_id) FROM results WHERE campaign = $campaign)
-           LEFT JOIN (SELECT DISTINCT log_id, line AS run_line, true AS reverse FROM notes WHERE code = 'reverse')
-                  USING (log_id, run_line)
            WHERE list_contains($fabrics, fabric)
              AND size_bytes IS DISTINCT FROM 0
              AND coalesce(size_bytes >= $low, true) AND coalesce(size_bytes <= $high, true)
@@ -265,15 +271,31 @@ def points(lab: "Lab", selection: Selection, fabrics: list[str]) -> "pl.DataFram
     return frame.with_row_index("row")
 
 
+def keys_sql(without: Collection[str] = ()) -> str:
+    """SQL for the fields of both keys, from the columns of the view ``results``."""
+    return ", ".join(f"{in_results(k)} AS {k}" for k in dict.fromkeys((*COLLECTIVE_KEY, *TEST_KEY)) if k not in without)
+
+
+def in_results(key: str) -> str:
+    """SQL for a field of the keys, from the columns of the view ``results``."""
+    return _IN_RESULTS.get(key, key)
+
+
 def unit(line: str) -> str:
     """SQL for the run of the statistics: the run itself, or the first of the two directions of one invocation."""
     return f"CASE WHEN {BOTH_DIRECTIONS} THEN min(run_id) OVER (PARTITION BY log_id, {line}) ELSE run_id END"
 
 
-def _total(column: str) -> str:
+def total_sql(column: str) -> str:
     """SQL for a bandwidth of one run: the median of its cycles, or both directions added up."""
     added = f"CASE WHEN count({column}) = 2 THEN sum({column}) END"
     return f"CASE WHEN bool_or({BOTH_DIRECTIONS}) THEN {added} ELSE median({column}) END"
+
+
+# SQL for what the samples of one run and size add to it.
+OF_SAMPLES = f"""min(line) AS line, any_value(iterations) AS iterations, any_value(algorithm) AS algorithm,
+    any_value(protocol) AS nccl_protocol, median(time_us) AS time_us, median(busbw_gbyte_s) AS busbw_gbyte_s,
+    median(lat_typical_us) AS lat_typical_us, {total_sql("bw_avg_gbit_s")} AS bw_avg_gbit_s"""
 
 
 def _size(value: int | str | None) -> int | None:
@@ -435,10 +457,15 @@ def residue(rows: "pl.DataFrame") -> dict[str, dict[str, list[Any]]]:
         for (fabric,), part in rows.group_by(["fabric"], maintain_order=True):
             values = {tuple(v) if isinstance(v, list) else v for v in part[name].to_list()}
             by_fabric[str(fabric)] = sorted(values, key=str)
-        unlike = name not in FABRIC_BOUND and len({tuple(v) for v in by_fabric.values()}) > 1
-        if unlike or any(len(v) > 1 for v in by_fabric.values()):
+        if is_residue(name, by_fabric):
             out[name] = by_fabric
     return out
+
+
+def is_residue(name: str, by_fabric: dict[str, list[Any]]) -> bool:
+    """Whether a field of RESIDUE differs: inside a fabric, or between fabrics where it is not a part of the fabric."""
+    unlike = name not in FABRIC_BOUND and len({tuple(v) for v in by_fabric.values()}) > 1
+    return unlike or any(len(v) > 1 for v in by_fabric.values())
 
 
 def _shared_sizes(rows: "pl.DataFrame") -> "pl.DataFrame":

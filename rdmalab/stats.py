@@ -16,6 +16,8 @@ from statistics import NormalDist, quantiles
 LEAST_RUNS = 6  # of five values the range itself covers only 93.75 %
 EXACT_UP_TO = 10_000  # ratios or averages; beyond, the normal approximation is as good as exact
 
+_COUNTED_UP_TO = 2_000  # values of one median; beyond, the same
+
 CHANGE_NEEDS = 8  # runs: of seven no order is rarer than 1 in 9, so no change could be shown
 _ORDERS_UP_TO = 13  # runs whose orders are counted; 2^13 sets of runs
 
@@ -87,7 +89,8 @@ def median_interval(values: Iterable[float], coverage: float = 0.95) -> Interval
 
     Args:
         values: One value per run.
-        coverage: The least probability, between 0 and 1.
+        coverage: The least probability, between 0 and 1. With more than 2,000 values the normal approximation with
+            continuity correction takes the place of counting.
 
     Returns:
         None below 6 values, or where even the range of all values covers less.
@@ -97,11 +100,24 @@ def median_interval(values: Iterable[float], coverage: float = 0.95) -> Interval
     """
     ordered = _sorted(values)
     n = len(ordered)
-    tail = partial(_exact_tail, tuple(accumulate(math.comb(n, k) for k in range(n // 2 + 1))), 2**n)
-    rank = _rank(tail, n, coverage)
-    if n < LEAST_RUNS or not rank:
+    rank = median_rank(n, coverage)
+    if not rank:
         return None
-    return Interval(ordered[rank - 1], ordered[-rank], 1 - 2 * tail(rank - 1), n)
+    return Interval(ordered[rank - 1], ordered[-rank], 1 - 2 * _binomial_tail(n)(rank - 1), n)
+
+
+def median_rank(n: int, coverage: float = 0.95) -> int:
+    """
+    The r of :func:`median_interval`: the median of *n* values lies between their r-th smallest and r-th largest.
+
+    Returns:
+        0 where there is no interval: below 6 values, or where even the range of all values covers less.
+
+    Raises:
+        ValueError: *coverage* is not between 0 and 1.
+    """
+    rank = _rank(_binomial_tail(n), n, coverage)
+    return rank if n >= LEAST_RUNS else 0
 
 
 def ratio(
@@ -344,6 +360,15 @@ def _exact_tail(cumulated: Sequence[int], total: int, count: int) -> float:
 
 def _normal_tail(mean: float, deviation: float, count: int) -> float:
     return NormalDist(mean, deviation).cdf(count + 0.5)
+
+
+@lru_cache(maxsize=256)
+def _binomial_tail(n: int) -> _Tail:
+    """The number of *n* values below their median: the coefficients of the binomial, each from the one before it."""
+    if n > _COUNTED_UP_TO:
+        return partial(_normal_tail, n / 2, math.sqrt(n) / 2)
+    ways = accumulate(range(1, n // 2 + 1), lambda before, k: before * (n - k + 1) // k, initial=1)
+    return partial(_exact_tail, tuple(accumulate(ways)), 2**n)
 
 
 @lru_cache(maxsize=256)

@@ -4,7 +4,8 @@ A store is never written in place. A writer takes a lock on a side file, copies 
 transaction and renames it over the old one: readers keep the consistent snapshot they opened, are never blocked and
 never see half an ingest; a writer killed at any moment leaves the old store as it was.
 
-Tables live in the schema ``raw``; analysts use the views ``logs, runs, samples, readings, notes, fabrics, results``.
+Tables live in the schema ``raw``; analysts use the views ``logs, runs, samples, readings, notes, fabrics, ingests,
+results``.
 """
 
 import contextlib
@@ -56,6 +57,11 @@ TABLES: dict[str, dict[str, str]] = {
     "meta": {"name": "VARCHAR", "content": "VARCHAR"},
     "files": {"file": "VARCHAR", "size_bytes": "BIGINT", "modified_ns": "BIGINT", "reader": "VARCHAR"},
     "paths": {"path": "VARCHAR", "file": "VARCHAR", "log_id": "VARCHAR"},
+    "ingests": {
+        "ingested_at": "TIMESTAMPTZ", "files": "BIGINT", "already_known": "BIGINT", "new_logs": "BIGINT",
+        "runs": "BIGINT", "samples": "BIGINT", "readings": "BIGINT", "notes": "BIGINT", "failed": "BIGINT",
+        "unrecognised": "BIGINT", "not_read": "BIGINT", "campaigns": "VARCHAR[]",
+    },
     "logs": {
         "log_id": "VARCHAR", "sha256": "VARCHAR", "size_bytes": "BIGINT", "formats": "VARCHAR[]", "status": "VARCHAR",
         "reader": "VARCHAR", "transport_verdict": "VARCHAR", "transport_gdr": "VARCHAR",
@@ -149,6 +155,7 @@ _VIEWS = {
         LEFT JOIN (SELECT DISTINCT campaign, log_id, fabric FROM raw.members
                    UNION SELECT campaign, log_id, fabric FROM raw.places) p USING (log_id)""",
     "notes": "SELECT n.* FROM raw.notes n",
+    "ingests": "SELECT * FROM raw.ingests ORDER BY ingested_at DESC",
     "fabrics": """
         SELECT f.*, c.title, c.customer, c.synthetic, coalesce(n.runs, 0) AS runs, coalesce(n.used, 0) AS runs_used
         FROM raw.fabrics f

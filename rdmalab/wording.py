@@ -23,7 +23,7 @@ from rdmalab.units import size_text
 if TYPE_CHECKING:
     from rdmalab.compare import Cell, Comparison, Refusal, Table
     from rdmalab.pairs import Pairs
-    from rdmalab.series import Subject
+    from rdmalab.series import Difference, Subject
 
 ABOVE_PCT = 100.2  # rounding of the printed numbers reaches no further
 
@@ -135,27 +135,29 @@ class Words(Phrasing):
     def subject_line(self, s: "Subject") -> str:
         """The conditions that all runs of a subject share."""
         if s.kind == "collective":
-            return self.clauses(self._collective(s))
-        words = [self.operation(s)]
-        if s.latency_convention:
-            words.append(
-                self._("one way (half the round trip)")
-                if s.latency_convention == "one_way"
-                else self._("full round trip")
-            )
-        if s.bidirectional:
-            words.append(self._("both directions"))
-        return self.clauses([*words, *self._configuration(s)])
+            name = self.sentence(self.operation(s)) if s.operation else self._("Unnamed collective")
+            return self.clauses([name, *self._variant(s), *self._among(s)])
+        return self.clauses([self.operation(s), *self._configuration(s)])
 
-    def _collective(self, s: "Subject") -> list[str]:
-        words = [self.sentence(self.operation(s)) if s.operation else self._("Unnamed collective")]
-        words.append(" ".join([s.dtype or self._("type not stated"), s.redop or ""]).strip())
+    def setting(self, s: "Subject") -> str:
+        """How a test was run, without its name: the ranks of a collective, the configuration of another test."""
+        return self.clauses(self._among(s) if s.kind == "collective" else self._configuration(s))
+
+    def variant(self, s: "Subject") -> str:
+        """What the rows of one collective differ in: type, reduction, root and placement. Other tests have none."""
+        return self.clauses(self._variant(s)) if s.kind == "collective" else ""
+
+    def _variant(self, s: "Subject") -> list[str]:
+        words = [" ".join([s.dtype or self._("type not stated"), s.redop or ""]).strip()]
         if s.root is not None:
             words.append(self._("root {n}").format(n=s.root))
         if s.placement:
             words.append(self._("out of place") if s.placement == "out_of_place" else self._("in place"))
+        return words
+
+    def _among(self, s: "Subject") -> list[str]:
         where = self._("{n} ranks on {k} nodes") if s.nodes != 1 else self._("{n} ranks on {k} node")
-        words.append(
+        words = [
             where.format(n=s.ranks, k=s.nodes)
             if s.nodes
             else (
@@ -163,7 +165,7 @@ class Words(Phrasing):
                 if s.across_nodes
                 else self._("{n} ranks, nodes not stated")
             ).format(n=s.ranks)
-        )
+        ]
         if s.communicator_ranks:
             words.append(self._("{n} ranks a communicator").format(n=s.communicator_ranks))
         if s.aggregated_iterations:
@@ -172,7 +174,16 @@ class Words(Phrasing):
 
     def _configuration(self, s: "Subject") -> list[str]:
         """How a point-to-point test was run, as far as its log says."""
-        words = [s.connection, self._("{n} QP").format(n=s.queue_pairs) if s.queue_pairs else None]
+        words: list[str | None] = []
+        if s.latency_convention:
+            words.append(
+                self._("one way (half the round trip)")
+                if s.latency_convention == "one_way"
+                else self._("full round trip")
+            )
+        if s.bidirectional:
+            words.append(self._("both directions"))
+        words += [s.connection, self._("{n} QP").format(n=s.queue_pairs) if s.queue_pairs else None]
         memory = self._("host memory") if s.memory == "host" else self._("{memory} memory").format(memory=s.memory)
         words += [memory if s.memory else None, s.protocol]
         if s.streams:
@@ -1028,9 +1039,13 @@ class Words(Phrasing):
         because = [why.format(have=have, lack=lack), *([self._differs(refusal)] if refusal.differs else [])]
         return self._stop(shown), self.text(because), closes.format(n=MIN_RUNS, lack=lack)
 
-    def _differs(self, refusal: "Refusal") -> str:
-        """In what the nearest measurand of the other fabrics is another one."""
-        names = {
+    def difference(self, d: "Difference") -> str:
+        """A field that must agree and does not, with its value on the other side: ``ranks 8``."""
+        return f"{self._field(d)} {self._stated(d.there)}"
+
+    def _field(self, d: "Difference") -> str:
+        """The name of a field of the keys."""
+        return {
             "dtype": self._("type"), "redop": self._("reduction"), "root": self._("root"), "ranks": self._("ranks"),
             "communicator_ranks": self._("ranks a communicator"), "nodes": self._("nodes"),
             "placement": self._("placement"), "aggregated_iterations": self._("operations an iteration"),
@@ -1038,19 +1053,24 @@ class Words(Phrasing):
             "memory": self._("memory"), "latency_convention": self._("latency"), "connection": self._("connection"),
             "queue_pairs": self._("QPs"), "streams": self._("streams"), "protocol": self._("protocol"),
             "side": self._("printed by"), "reverse": self._("sent by the server"),
-        }  # fmt: skip
-        words = {
+        }[d.field]  # fmt: skip
+
+    def _stated(self, value: Any) -> str:
+        """A value of a field of the keys."""
+        return {
             "in_place": self._("in place"), "out_of_place": self._("out of place"), "None": self._("not stated"),
             "one_way": self._("one way (half the round trip)"), "round_trip": self._("full round trip"),
             "True": self._("yes"), "False": self._("no"), "client": self._("client"), "server": self._("server"),
-        }  # fmt: skip
+        }.get(str(value), str(value))  # fmt: skip
+
+    def _differs(self, refusal: "Refusal") -> str:
+        """In what the nearest measurand of the other fabrics is another one."""
         told = [
             self._("{field} {here} against {there}").format(
-                field=names[d.field], here=words.get(str(d.here), str(d.here)),
-                there=words.get(str(d.there), str(d.there)),
+                field=self._field(d), here=self._stated(d.here), there=self._stated(d.there)
             )
             for d in refusal.differs
-        ]  # fmt: skip
+        ]
         return self._("The nearest test of the others differs: {fields}.").format(fields=self.clauses(told))
 
     def _sizes(self, sizes: "Sequence[int | None]") -> str:

@@ -267,7 +267,7 @@ def comparison(
     points = (
         pl.concat([points_of(s, v, **how) for s, v in parts], how="vertical_relaxed").drop("row").with_row_index("row")
     )
-    tables = [t for s, frame in series.subjects(points) for t in compare._tables(s, frame, names)]
+    tables = [t for s, frame in series.subjects(points) for t in compare.tables(s, frame, names)]
     tables.sort(key=lambda t: [t.subject == s for s, _ in parts], reverse=True)
     refusals = compare._refusals(points, tables, names, set())
     ids = dict.fromkeys(points.select("fabric", "run_id").iter_rows())

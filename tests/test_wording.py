@@ -379,7 +379,7 @@ def test_unlike_tools_are_named_with_their_configuration() -> None:
     frame = pl.concat([streams.with_columns(size_declared=True), verbs], how="vertical_relaxed")
     subject = Subject(kind="bandwidth", tests=(("f1", "iperf3"), ("f2", "ib_write_bw")))
     c = comparison((BANDWIDTH, {("f1", 8): around(1), ("f2", 8): around(1)}))
-    c = replace(c, tables=tuple(compare._tables(subject, frame, ["f1", "f2"])))
+    c = replace(c, tables=tuple(compare.tables(subject, frame, ["f1", "f2"])))
     w = Words(c)
     assert w.named_tests(c.headline) == (
         "Unlike tools, declared to measure the same: F1: iperf3 (TCP, 1 stream); F2: ib_write_bw (RC, 1 QP, "
