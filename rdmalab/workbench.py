@@ -57,7 +57,8 @@ _STYLE = """
 .rdmalab-sub { color: #4A5360 }
 .rdmalab-told pre, .rdmalab-hint pre { font-family: "Plex Mono","RSC",monospace; font-size: 12px; background: #F4F6F8;
   border-left: 3px solid #1B2129; padding: 6px 10px; margin: 4px 0; white-space: pre-wrap; overflow-wrap: anywhere }
-.rdmalab-bench table.dataTable td, .rdmalab-bench table.dataTable th { font-size: 12px; padding: 3px 8px; white-space: nowrap }
+.rdmalab-bench table.dataTable td, .rdmalab-bench table.dataTable th { font-size: 12px; padding: 3px 8px;
+  white-space: nowrap }
 .rdmalab-check { color: #8A5A00 }
 """
 

@@ -6,7 +6,6 @@ import os
 import re
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +13,8 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from playwright.sync_api import TimeoutError, sync_playwright
+from playwright.sync_api import TimeoutError as Late
+from playwright.sync_api import sync_playwright
 
 from rdmalab.cli import main
 from rdmalab.explore import Exploration
@@ -246,7 +246,7 @@ def _open(page: Any, address: str, server: subprocess.Popen[bytes]) -> None:
     for _ in range(10):  # an editor that is not there yet takes no key
         page.locator(".jp-Notebook .jp-CodeCell").first.locator(".cm-content").click()
         page.keyboard.press("Control+Enter")
-        with contextlib.suppress(TimeoutError):
+        with contextlib.suppress(Late):
             page.wait_for_function(STARTED, timeout=3_000)
             break
     page.wait_for_selector(".rdmalab-bench .js-plotly-plot .scatterlayer .trace", timeout=120_000, state="attached")
