@@ -38,7 +38,9 @@ class Start:
                 where = str(lab.store.path)
         except RdmalabError as error:
             parts, where = [f"<p>{escape(str(error))}</p>"], ""
-        return "".join([f"<p>{escape(self._('Store'))}: <code>{escape(where)}</code></p>", *parts, self._notebooks()])
+        name = self._("Store")
+        store = f"<p>{escape(name)}: <code>{escape(where)}</code></p>"
+        return "".join([store, *parts, self._notebooks()])
 
     def _campaigns(self, lab: Lab) -> str:
         frame = lab.sql(

@@ -310,7 +310,7 @@ class Workbench(ui.HBox):  # type: ignore[misc]
     def _absent(self, subject: "Subject", fabric: str) -> str:
         """Why a fabric is not in the picture: it was measured otherwise, or not at all."""
         differs = self.exploration.instead(subject, fabric)
-        return f"({self._words.difference(differs)})" if differs else f"({self._('not measured')})"
+        return "(" + (self._words.difference(differs) if differs else self._("not measured")) + ")"
 
     def _fabrics_chosen(self) -> None:
         chosen = [f for f, box in self._boxes.items() if box.value]
@@ -349,7 +349,8 @@ class Workbench(ui.HBox):  # type: ignore[misc]
         sub = "" if table is None else self._words.residue(table)
         mark = ""
         if self.exploration.synthetic:
-            mark = f"<div class='rdmalab-check' style='float:right'>{escape(self._('SYNTHETIC DATA'))}</div>"
+            said = escape(self._("SYNTHETIC DATA"))
+            mark = f"<div class='rdmalab-check' style='float:right'>{said}</div>"
         self.title.value = (
             f"{mark}<div class='rdmalab-title'>{escape(title)}</div><div class='rdmalab-sub'>{escape(sub)}</div>"
         )
