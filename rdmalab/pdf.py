@@ -4,16 +4,17 @@ The HTML of a report printed by the Chromium of this machine.
     with Printer() as printer:
         printer.print_pdf(html, Path("report.pdf"), title="Fabric comparison", lang="en", created=None)
 
-The page is set as content of an empty tab: it has no address, so there is nothing beside it to read, and the browser
-is offline. What Chromium writes is then made reproducible: dates, identifier and compression are ours, so the same
+The page is opened as a file that lies alone in a folder; it forbids itself to load anything, and the browser is offline.
+One tab shows one document after the other: each has a world of its own, but the charts' library is compiled once. What Chromium writes is then made reproducible: dates, identifier and compression are ours, so the same
 HTML gives the same bytes.
 """
 
 import os
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import UTC, datetime
 from io import BytesIO
 from pathlib import Path
@@ -111,6 +112,8 @@ class Printer:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="printer")
         self._playwright: Playwright | None = None
         self._browser: Browser | None = None
+        self._page: Page | None = None
+        self._heard: list[str] = []
         self._home: tempfile.TemporaryDirectory[str] | None = None
 
     def __enter__(self) -> "Printer":
@@ -181,6 +184,7 @@ class Printer:
             ) from error
 
     def _stop(self) -> None:
+        self._page = None
         if self._browser:
             self._browser.close()
             self._browser = None
@@ -192,25 +196,42 @@ class Printer:
             self._home = None
 
     def _with_page(self, html: str, use: "Callable[[Page], _T]", width: int, height: int, media: str) -> _T:
-        """Opens *html* in an offline tab, waits until it says it is ready, and closes the tab after use."""
+        """Shows *html* in the tab and waits until it says it is ready; a tab that failed is not used again."""
         from playwright.sync_api import Error
 
-        if self._browser is None:
+        if self._browser is None or self._home is None:
             raise ReportError("The printer is not open; use it in a with statement.")
-        context = self._browser.new_context(
-            offline=True, accept_downloads=False, viewport={"width": width, "height": height}
-        )
+        file = Path(self._home.name, "page", "report.html")
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(html, encoding="utf-8")
         try:
-            page = context.new_page()
-            complaints = _listen(page)
+            page = self._page = self._page or self._tab(self._browser)
+            self._heard.clear()
+            page.set_viewport_size({"width": width, "height": height})
             page.emulate_media(media=media)  # type: ignore[arg-type]
-            page.set_content(html, wait_until="commit", timeout=self.ready_seconds * 1000)
-            self._wait(page, complaints)
+            page.goto(file.as_uri(), wait_until="commit", timeout=self.ready_seconds * 1000)
+            self._wait(page, self._heard)
             return use(page)
-        except Error as error:
-            raise ReportError(f"The page could not be printed: {_first_line(error)}") from error
-        finally:
-            context.close()
+        except BaseException as error:
+            self._drop_tab()
+            if isinstance(error, Error):
+                raise ReportError(f"The page could not be printed: {_first_line(error)}") from error
+            raise
+
+    def _tab(self, browser: "Browser") -> "Page":
+        """An offline tab; what its pages write as errors is collected for the message of a failure."""
+        page = browser.new_context(offline=True, accept_downloads=False).new_page()
+        page.on("console", lambda message: self._heard.append(message.text) if message.type == "error" else None)
+        page.on("pageerror", lambda error: self._heard.append(str(error)))
+        return page
+
+    def _drop_tab(self) -> None:
+        from playwright.sync_api import Error
+
+        page, self._page = self._page, None
+        if page:
+            with suppress(Error):  # its process may have died
+                page.context.close()
 
     def _wait(self, page: "Page", complaints: list[str]) -> None:
         from playwright.sync_api import TimeoutError as NotReady
@@ -240,14 +261,6 @@ def _first_line(error: Exception) -> str:
 
 def _said(complaints: list[str]) -> str:
     return "; ".join(complaints) or "the page wrote no error"
-
-
-def _listen(page: "Page") -> list[str]:
-    """Collects what the page writes as errors, for the message of a failure."""
-    heard: list[str] = []
-    page.on("console", lambda message: heard.append(message.text) if message.type == "error" else None)
-    page.on("pageerror", lambda error: heard.append(str(error)))
-    return heard
 
 
 # Every heading in order, with its section's kicker ("1 Latency") before it: two pages may have the same finding.
@@ -303,7 +316,7 @@ def _finish(raw: bytes, headings: list[tuple[str, str]], title: str, lang: str, 
         pdf.Root.Lang = pikepdf.String(lang)
         _bookmarks(pdf, headings)
         if "/StructTreeRoot" in pdf.Root:
-            _flatten_figures(pdf.Root.StructTreeRoot)
+            _tidy_structure(pdf.Root.StructTreeRoot)
         _information(pdf, title, created)
         buffer = BytesIO()
         pdf.save(
@@ -333,10 +346,18 @@ def _bookmarks(pdf: "pikepdf.Pdf", headings: list[tuple[str, str]]) -> None:
             del waiting[: at + 1]
 
 
-def _flatten_figures(root: "pikepdf.Object") -> None:
-    """A chart is one figure with one description; Chromium also tags each drawing inside it, without a word."""
+def _tidy_structure(root: "pikepdf.Object") -> None:
+    """
+    Makes the tags of a document depend on the document alone.
+
+    A chart is one figure with one description; Chromium also tags each drawing inside it, without a word. And it names
+    the heads of tables by a number that counts on from one document to the next: here they are counted from 1.
+    """
     import pikepdf
 
+    names = sorted(str(name) for name in _names(root.get("/IDTree", pikepdf.Dictionary())))
+    numbers = {name: pikepdf.String(f"node{number:08d}") for number, name in enumerate(names, 1)}
+    _rename(root.get("/IDTree", pikepdf.Dictionary()), numbers)
     waiting = [(root, False)]
     while waiting:
         node, inside = waiting.pop()
@@ -346,7 +367,28 @@ def _flatten_figures(root: "pikepdf.Object") -> None:
             figure = node.get("/S") == pikepdf.Name.Figure
             if figure and inside:
                 node.S = pikepdf.Name.NonStruct
+            if "/ID" in node:
+                node.ID = numbers[str(node.ID)]
+            for attributes in node.get("/A", ()):
+                if isinstance(attributes, pikepdf.Dictionary) and "/Headers" in attributes:
+                    attributes.Headers = pikepdf.Array([numbers[str(name)] for name in attributes.Headers])
             waiting.append((node.K, inside or figure))
+
+
+def _names(tree: "pikepdf.Object") -> "Iterator[pikepdf.Object]":
+    """The keys of a name tree (ISO 32000-1, 7.9.6)."""
+    yield from list(tree.get("/Names", ()))[::2]
+    for kid in tree.get("/Kids", ()):
+        yield from _names(kid)
+
+
+def _rename(tree: "pikepdf.Object", names: "Mapping[str, pikepdf.Object]") -> None:
+    """Gives the keys of a name tree new names, which stand in the same order."""
+    for key, step in (("/Names", 2), ("/Limits", 1)):
+        for at in range(0, len(tree.get(key, ())), step):
+            tree[key][at] = names[str(tree[key][at])]
+    for kid in tree.get("/Kids", ()):
+        _rename(kid, names)
 
 
 def _information(pdf: "pikepdf.Pdf", title: str, created: datetime | None) -> None:
