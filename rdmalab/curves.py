@@ -12,7 +12,6 @@ bandwidth tests, which keep many messages in flight, time is the mean gap betwee
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from rdmalab import series, stats
@@ -82,17 +81,28 @@ def fit(sizes_bytes: Sequence[int], times_us: Sequence[float]) -> Fit | None:
         raise ValueError("sizes and times are positive")
     if len({s for s, _ in points}) < MIN_SIZES:
         return None
-    lines = [
-        (alpha, slope)
-        for (s, t), (larger, later) in combinations(points, 2)
-        if larger > s and (slope := (later - t) / (larger - s)) > 0 and (alpha := t - slope * s) >= 0
-    ]
-    lines += [(0.0, t / s) for s, t in points]
-    alpha, slope = min(lines, key=lambda line: sum(abs(line[0] + line[1] * s - t) / t for s, t in points))
+    alpha, slope = _least(points)
     residuals = [100 * abs(alpha + slope * s - t) / t for s, t in points]
     largest = max(residuals)
     ends = max(residuals[0], residuals[-1])
     return Fit(alpha, 1e-3 / slope, stats.median(residuals), largest, ends, points[residuals.index(largest)][0])
+
+
+def _least(points: Sequence[tuple[int, float]]) -> tuple[float, float]:
+    """Alpha and slope of the best of all lines through two points, or through the origin and one."""
+    import numpy as np
+
+    sizes, times = np.array(points, dtype=float).T
+    one, other = np.triu_indices(len(points), 1)
+    with np.errstate(divide="ignore", invalid="ignore"):  # the same size twice
+        slopes = (times[other] - times[one]) / (sizes[other] - sizes[one])
+        alphas = times[one] - slopes * sizes[one]
+    fine = (sizes[other] > sizes[one]) & (slopes > 0) & (alphas >= 0)
+    alphas = np.concatenate([alphas[fine], np.zeros(len(points))])
+    slopes = np.concatenate([slopes[fine], times / sizes])
+    deviations = np.abs(alphas[:, None] + slopes[:, None] * sizes - times) / times
+    best = int(deviations.sum(axis=1).argmin())
+    return float(alphas[best]), float(slopes[best])
 
 
 def curves(lab: "Lab", selection: Selection) -> "pl.DataFrame":
