@@ -9,6 +9,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -108,10 +109,39 @@ def _distinct(look: Look) -> set[tuple[str, ...]]:
     return {(look.line, look.dash), (look.text, look.symbol, str(look.hollow))}
 
 
-def _base(height: int, **margin: int) -> "go.Figure":
+@cache
+def _figure_type() -> "type[go.Figure]":
+    """A figure that takes its annotations in together: plotly checks all of them again whenever one is added."""
     import plotly.graph_objects as go
 
-    figure = go.Figure()
+    class Figure(go.Figure):  # type: ignore[misc]
+        _waiting: tuple[dict[str, Any], ...] = ()
+
+        def add_annotation(self, **given: Any) -> "Figure":
+            self._waiting = (*self._waiting, given)
+            return self
+
+        @property
+        def layout(self) -> Any:
+            """With what was waiting."""
+            waiting, self._waiting = self._waiting, ()
+            if waiting:
+                super().layout.annotations = (*super().layout.annotations, *waiting)
+            return super().layout
+
+        @layout.setter
+        def layout(self, new: Any) -> None:
+            go.Figure.layout.fset(self, new)
+
+        def to_dict(self) -> Any:
+            """With what was waiting."""
+            return self.layout and super().to_dict()
+
+    return Figure
+
+
+def _base(height: int, **margin: int) -> "go.Figure":
+    figure = _figure_type()()
     figure.update_layout(
         template="none", paper_bgcolor="rgba(0,0,0,0)", plot_bgcolor="rgba(0,0,0,0)", showlegend=False, height=height,
         font={"family": FONT, "size": 11, "color": INK}, autosize=True, hovermode="x unified",

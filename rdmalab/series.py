@@ -451,11 +451,11 @@ def _declared(frame: "pl.DataFrame", entry: dict[str, Any], fabrics: list[str]) 
 def residue(rows: "pl.DataFrame") -> dict[str, dict[str, list[Any]]]:
     """Field → fabric → values, for every field of RESIDUE in which runs of one measurand differ."""
     out: dict[str, dict[str, list[Any]]] = {}
-    rows = _shared_sizes(rows)
+    parts = _shared_sizes(rows).select("fabric", *RESIDUE).partition_by("fabric", maintain_order=True, as_dict=True)
     for name in RESIDUE:
         by_fabric: dict[str, list[Any]] = {}
-        for (fabric,), part in rows.group_by(["fabric"], maintain_order=True):
-            values = {tuple(v) if isinstance(v, list) else v for v in part[name].to_list()}
+        for (fabric,), part in parts.items():
+            values = {tuple(v) if isinstance(v, list) else v for v in part[name].unique().to_list()}
             by_fabric[str(fabric)] = sorted(values, key=str)
         if is_residue(name, by_fabric):
             out[name] = by_fabric
