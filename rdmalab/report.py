@@ -401,9 +401,21 @@ def _deliver(order: Order, made: Made, printer: "Printer | None") -> Delivered:
             files.insert(0, f"{stem}.html")
         (Path(folder) / "report.json").write_text(made.summary_text(), encoding="utf-8")
         (out / f"{stem}.failed.ipynb").unlink(missing_ok=True)
+        _keep_record(out, stem)
         for name in (*files, "report.json"):
             (Path(folder) / name).replace(out / name)
     return Delivered(tuple(out / n for n in (*files, "report.json")), made.title, missing)
+
+
+def _keep_record(out: Path, stem: str) -> None:
+    """The ``report.json`` of another report in the same folder becomes ``NAME.report.json``: it can still be verified."""
+    record = out / "report.json"
+    try:
+        other = json.loads(record.read_text(encoding="utf-8"))["report"]
+    except (OSError, ValueError, KeyError, TypeError):  # none, or none of ours
+        return
+    if isinstance(other, str) and other != stem and other.isidentifier():
+        record.replace(out / f"{other}.report.json")
 
 
 def _print(made: Made, path: Path, lang: str, printer: "Printer | None") -> str:

@@ -6,6 +6,7 @@ import os
 import re
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -156,6 +157,29 @@ def test_refresh_shows_what_was_ingested_meanwhile(lab: Lab) -> None:
     assert max(lines(bench)["TCP"]) == MIB
     bench.refresh()
     assert {k: max(v) for k, v in lines(bench).items()} == {"TCP": 4 * MIB}
+
+
+def test_the_fleet_comes_in_while_the_workbench_is_in_use(lab: Lab, tmp_path: Path) -> None:
+    """An ingest of 205 logs in another process: no choice fails meanwhile, and its campaign is there after a refresh."""
+    corpus = Path(os.environ.get("RDMALAB_CORPUS", ""), "fleet")
+    if not corpus.is_dir() or "RDMALAB_CORPUS" not in os.environ:
+        pytest.skip("needs RDMALAB_CORPUS")
+    bench = bench_of(lab)
+    words = ["ingest", str(corpus), "--campaign", "fleet", "--db", str(lab.store.path)]
+    code = f"import sys; sys.path[:] = {sys.path!r}; from rdmalab.cli import main; main({words!r})"
+    going = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.DEVNULL)
+    choices = 0
+    while going.poll() is None:
+        bench._boxes["roce"].value = not bench._boxes["roce"].value
+        bench.tabs.index = (bench.tabs.index + 1) % 6
+        assert bench.exploration.lab.sql("SELECT count(*) AS n FROM logs")["n"][0] == 23
+        choices += 1
+    assert going.returncode == 0
+    assert choices > 1
+    bench.refresh()
+    assert bench.campaign.options == ("fleet", "test")
+    bench.campaign.value = "fleet"
+    assert bench._live.data
 
 
 def test_names_from_logs_are_shown_as_text(tmp_path: Path) -> None:
