@@ -4,8 +4,9 @@ The HTML of a report printed by the Chromium of this machine.
     with Printer() as printer:
         printer.print_pdf(html, Path("report.pdf"), title="Fabric comparison", lang="en", created=None)
 
-The page is opened as a file that lies alone in a folder; it forbids itself to load anything, and the browser is offline.
-One tab shows one document after the other: each has a world of its own, but the charts' library is compiled once. What Chromium writes is then made reproducible: dates, identifier and compression are ours, so the same
+The page is opened as a file that lies alone in a folder; it forbids itself to load anything, and the browser is
+offline. One tab shows one document after the other: each has a world of its own, but the library of the charts is
+compiled once. What Chromium writes is then made reproducible: dates, identifier and compression are ours, so the same
 HTML gives the same bytes.
 """
 

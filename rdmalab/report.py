@@ -408,7 +408,7 @@ def _deliver(order: Order, made: Made, printer: "Printer | None") -> Delivered:
 
 
 def _keep_record(out: Path, stem: str) -> None:
-    """The ``report.json`` of another report in the same folder becomes ``NAME.report.json``: it can still be verified."""
+    """The ``report.json`` of another report in this folder becomes ``NAME.report.json``: it can still be verified."""
     record = out / "report.json"
     try:
         other = json.loads(record.read_text(encoding="utf-8"))["report"]

@@ -160,7 +160,7 @@ def test_refresh_shows_what_was_ingested_meanwhile(lab: Lab) -> None:
 
 
 def test_the_fleet_comes_in_while_the_workbench_is_in_use(lab: Lab, tmp_path: Path) -> None:
-    """An ingest of 205 logs in another process: no choice fails meanwhile, and its campaign is there after a refresh."""
+    """An ingest of 205 logs in another process: no choice fails meanwhile, its campaign is there after a refresh."""
     corpus = Path(os.environ.get("RDMALAB_CORPUS", ""), "fleet")
     if not corpus.is_dir() or "RDMALAB_CORPUS" not in os.environ:
         pytest.skip("needs RDMALAB_CORPUS")
