@@ -338,8 +338,8 @@ def test_two_reports_in_one_folder_keep_both_records(db: str, tmp_path: Path) ->
     """The record of the first gets its name, and can still be verified."""
     for name in ("fabric-comparison", "configuration-audit"):
         done = run("report", name, "-p", "campaign=synthetic", "--db", db, "--out", str(tmp_path), "--to", "html")
-        assert done[0] == 0, done
+        assert done.exit_code == 0, done.output
     assert json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))["report"] == "configuration_audit"
     kept = tmp_path / "fabric_comparison.report.json"
     assert json.loads(kept.read_text(encoding="utf-8"))["report"] == "fabric_comparison"
-    assert run("report", "--verify", str(kept), "--db", db)[0] == 0
+    assert run("report", "--verify", str(kept), "--db", db).exit_code == 0
