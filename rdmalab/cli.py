@@ -438,21 +438,31 @@ def parse(paths: tuple[str, ...], as_json: bool) -> None:
 @main.command()
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line per claim.")
-def claims(files: tuple[str, ...], as_json: bool) -> None:
-    """Hold the claims of a vendor against arithmetic, each other, physics and facts; no store is needed."""
-    from rdmalab.claims import VERDICTS, audit, load
+@_db
+def claims(files: tuple[str, ...], as_json: bool, db: str | None) -> None:
+    """
+    Hold the claims of a vendor against arithmetic, each other, physics, facts, and the runs of the store.
 
-    judged = [judgement for document in [load(file) for file in files] for judgement in audit(document)]
+    No store is needed: without one every claim has "no evidence". Exit 1 when a claim is impossible, wrong, or refuted
+    by runs.
+    """
+    from rdmalab.claims import EVIDENCE, VERDICTS, load
+    from rdmalab.claims import judge as judge_claims
+    from rdmalab.store import Store
+    from rdmalab.tables import claim_lines
+
+    lab = _open(db) if db or Store().path.exists() else None
+    judged = [judgement for document in [load(file) for file in files] for judgement in judge_claims(document, lab)]
     for judgement in judged:
-        row = judgement.row()
-        if as_json:
-            click.echo(json.dumps(row, ensure_ascii=False, default=str))
-        else:
-            stated = f"{row['stated']} {row['unit'] or ''}".strip()
-            click.echo(f"{row['id']:<10} {row['verdict']:<26} {stated:<30} {row['because']} [{row['reading']}]")
+        lines = [json.dumps(judgement.row(), ensure_ascii=False, default=str)] if as_json else claim_lines(judgement)
+        for line in lines:
+            click.echo(line)
     if not as_json:
-        counts = Counter(judgement.verdict for judgement in judged)
-        click.echo(f"{len(judged)} claims: " + ", ".join(f"{counts[v]} {v}" for v in VERDICTS if counts[v]))
+        for words, found in (
+            (VERDICTS, Counter(j.verdict for j in judged)),
+            (EVIDENCE, Counter(j.evidence["verdict"] for j in judged)),
+        ):
+            click.echo(f"{len(judged)} claims: " + ", ".join(f"{found[v]} {v}" for v in words if found[v]))
     sys.exit(any(judgement.bad for judgement in judged))
 
 

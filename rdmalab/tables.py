@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from rdmalab.compare import SLOWER
 
 if TYPE_CHECKING:
+    from rdmalab.claims import Judgement
     from rdmalab.compare import Cell, Comparison, Refusal, Table
 
 NBSP, THIN = "\u00a0", "\u2009"
@@ -196,3 +197,20 @@ def _ratio_mark(x: "Cell | None") -> str:
 def _aligned(rows: list[list[str]]) -> list[str]:
     widths = [max(len(r[i]) for r in rows) for i in range(len(rows[0]))]
     return ["  ".join(text.rjust(w) for text, w in zip(r, widths, strict=True)).rstrip() for r in rows]
+
+
+def claim_lines(judgement: "Judgement") -> list[str]:
+    """A claim for the terminal: its verdict with the reason, and under it what runs say of it, where any does."""
+    row = judgement.row()
+    stated = f"{row['stated']} {row['unit'] or ''}".strip()
+    out = [f"{row['id']:<10} {row['verdict']:<26} {stated:<30} {row['because']} [{row['reading']}]"]
+    found = judgement.evidence
+    if found.get("median") is not None:
+        low, high = (number_text(found[key], 4) for key in ("low", "high"))
+        out.append(
+            f"{'':<10} {found['verdict']:<26} {number_text(found['median'], 4)} [{low}, {high}] {found['unit']} "
+            f"in {found['n']} runs"
+        )
+    elif found.get("n"):
+        out.append(f"{'':<10} {found['verdict']:<26} {found['because']}")
+    return out

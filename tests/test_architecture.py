@@ -45,7 +45,7 @@ ALLOWED = {
     "rules": {"rules", "language"},
     "audit": {"errors", "counters", "quotes", "rules", "lab"},
     "expression": {"errors"},
-    "claims": {"errors", "expression", "limits", "model", "units"},
+    "claims": {"claims", "errors", "expression", "limits", "model", "stats", "units", "lab"},
     "language": {"errors"},
     "phrases": set(),
     "telemetry": {"stats", "lab"},
@@ -68,7 +68,7 @@ ALLOWED = {
         "series",
     },
     "curves": {"compare", "series", "stats", "lab"},
-    "tables": {"compare"},
+    "tables": {"claims", "compare"},
     "figures": {"_fast_imports", "language", "tables", "units", "compare", "pairs"},
     "wording": {"compare", "language", "pairs", "phrases", "tables", "units", "series"},
     "pages": {

@@ -196,7 +196,9 @@ def test_the_ruling_of_a_person_decides_nothing(document: Document, judgement: J
 
 def test_no_rule_names_a_claim() -> None:
     """The code of the checks holds no id of a claim."""
-    source = "".join(p.read_text(encoding="utf-8") for p in (Path(__file__).parents[1] / "rdmalab" / "claims").glob("*.py"))
+    source = "".join(
+        p.read_text(encoding="utf-8") for p in (Path(__file__).parents[1] / "rdmalab" / "claims").glob("*.py")
+    )
     assert not [j.claim.id for _, j in _shipped() if j.claim.id in source]
 
 

@@ -6,9 +6,10 @@ person's ruling (``audit`` in the file) is shown beside the verdict and never re
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rdmalab.claims._checks import CHECKS, Book
+from rdmalab.claims._evidence import Evidence
 from rdmalab.claims._reading import load
 from rdmalab.claims._records import (
     EVIDENCE,
@@ -22,6 +23,9 @@ from rdmalab.claims._records import (
     Judgement,
 )
 
+if TYPE_CHECKING:
+    from rdmalab.lab import Lab
+
 __all__ = [
     "CHECKS",
     "EVIDENCE",
@@ -31,9 +35,11 @@ __all__ = [
     "Claim",
     "ClaimsError",
     "Document",
+    "Evidence",
     "Finding",
     "Judgement",
     "audit",
+    "judge",
     "load",
 ]
 
@@ -44,8 +50,8 @@ def audit(document: Document, evidence: Callable[[Claim], Mapping[str, Any] | No
 
     Args:
         document: What :func:`load` returned.
-        evidence: What logs say of a claim, as a mapping with at least ``verdict``, a word of ``EVIDENCE``; None where
-            no run matches. Without it every claim has "no evidence".
+        evidence: What logs say of a claim, see :class:`Evidence`: a mapping with at least ``verdict``, a word of
+            ``EVIDENCE``; None where no run matches. Without it every claim has "no evidence".
     """
     book = Book(document)
     return [
@@ -56,3 +62,13 @@ def audit(document: Document, evidence: Callable[[Claim], Mapping[str, Any] | No
         )
         for claim in document.claims
     ]
+
+
+def judge(document: Document, lab: "Lab | None" = None) -> list[Judgement]:
+    """
+    Judges every claim of a document, with the evidence of a store where there is one.
+
+    Args:
+        lab: An open store.
+    """
+    return audit(document, Evidence(lab, document) if lab else None)

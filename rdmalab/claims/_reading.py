@@ -49,7 +49,7 @@ _CLAIM: dict[str, Any] = {
     "audit": {"verdict": VERDICTS, "reason": str, "by": str, "on": (str, datetime.date)},
 }  # fmt: skip
 _DOCUMENT: dict[str, Any] = {
-    "schema": (SCHEMA,), "source": _TEXTS | {"read_on": (str, datetime.date)}, "claim": list,
+    "schema": (SCHEMA,), "source": _TEXTS | {"read_on": (str, datetime.date), "synthetic": bool}, "claim": list,
 }  # fmt: skip
 
 
@@ -124,6 +124,9 @@ class _Reader:
         elif isinstance(wanted, tuple) and isinstance(wanted[0], str):
             if value not in wanted:
                 self.fail(index, key, f"unknown {key} {value!r:.60}.{did_you_mean(str(value)[:60], wanted)}")
+        elif wanted is bool:
+            if not isinstance(value, bool):
+                self.fail(index, key, f"{key} wants true or false, not {value!r:.60}")
         elif not isinstance(value, wanted) or isinstance(value, bool):
             kinds = wanted if isinstance(wanted, tuple) else (wanted,)
             words = {str: "a text", int: "a whole number", float: "a number", list: "a list", dict: "a table"}
