@@ -56,6 +56,45 @@ def _sentences(_: Translate) -> Iterator[tuple[str, str]]:
     yield r"the runs have different limits", _("the runs have different limits")
 
     yield from _outcomes(_)
+    yield from _of_claims(_)
+
+
+def _of_claims(_: Translate) -> Iterator[tuple[str, str]]:
+    """What a check of a claim found, and in which reading: rdmalab.claims. What a fact says stays as it was written."""
+    number = r"-?[\d.e+-]+"
+    yield (
+        r"what the text says settles it neither way: a log is needed",
+        _("what the text says settles it neither way: a log is needed"),
+    )
+    yield rf"(?P<a>{number}) against at least (?P<b>[^;]+)", _("{a} against at least {b}")
+    yield rf"(?P<a>{number}) against at most (?P<b>[^;,]+)", _("{a} against at most {b}")
+    yield rf"(?P<a>{number}) against (?P<b>{number}) to (?P<c>[^;]+)", _("{a} against {b} to {c}")
+    yield rf"(?P<a>{number}) against (?P<b>{number}[^;,]*)", _("{a} against {b}")
+    yield rf"(?P<reason>{number} against [^;]+); (?P<how>.*)", _("{reason}; reading: {how}")
+    yield (
+        rf"(?P<n>{number}) times apart from (?P<id>\S+) \((?P<said>.*)\), scope unstated",
+        _("{n} times apart from {id} ({said}), scope unstated"),
+    )
+    between = rf"(?P<low>{number}) to (?P<high>{number}) us"
+    yield f"as in public tests, {between}", _("as in public tests, {low} to {high} us")
+    yield f"slower than public tests, {between}", _("slower than public tests, {low} to {high} us")
+    yield f"faster than public tests, {between}", _("faster than public tests, {low} to {high} us")
+    yield rf"the model of NCCL gives (?P<n>{number}) us", _("the model of NCCL gives {n} us")
+    yield (
+        rf"the model of NCCL gives (?P<n>{number}) us, more than three times as long",
+        _("the model of NCCL gives {n} us, more than three times as long"),
+    )
+    yield rf"above the bound of (?P<n>{number}) (?P<unit>\S+)", _("above the bound of {n} {unit}")
+    yield rf"within the bound of (?P<n>{number}) (?P<unit>\S+)", _("within the bound of {n} {unit}")
+    yield r"as declared", _("as declared")
+    yield r"as declared, (?P<how>.*)", _("as declared, {how}")
+    yield r"a rule of the specification", _("a rule of the specification")
+    yield r"message, collective or request: not stated", _("message, collective or request: not stated")
+    yield r"both directions summed", _("both directions summed")
+    yield r"bits for bytes", _("bits for bytes")
+    yield r"one message, one-way", _("one message, one way")
+    yield r"one collective over all ranks", _("one collective over all ranks")
+    yield r"busbw against the line rate of the ports", _("busbw against the line rate of the ports")
 
 
 def _outcomes(_: Translate) -> Iterator[tuple[str, str]]:

@@ -12,4 +12,7 @@ for campaign in synthetic softroce; do
     report fabric-comparison $campaign
 done
 report pairs synthetic-pairs
+rdmalab report claims-audit -p claims=data/examples/synthetic/claims.toml --out reports/demo/claims
+code=$?
+[ $code -gt $worst ] && worst=$code
 exit $worst

@@ -73,6 +73,7 @@ ALLOWED = {
     "wording": {"compare", "language", "pairs", "phrases", "tables", "units", "series"},
     "pages": {
         "acceptance",
+        "claims",
         "lab",
         "pages",
         "audit",

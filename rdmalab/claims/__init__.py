@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from rdmalab.claims._checks import CHECKS, Book
+from rdmalab.claims._closing import Closing, closing
 from rdmalab.claims._evidence import Evidence
 from rdmalab.claims._reading import load
 from rdmalab.claims._records import (
@@ -34,11 +35,13 @@ __all__ = [
     "Call",
     "Claim",
     "ClaimsError",
+    "Closing",
     "Document",
     "Evidence",
     "Finding",
     "Judgement",
     "audit",
+    "closing",
     "judge",
     "load",
 ]

@@ -116,6 +116,7 @@ class Document:
     path: Path
     source: Mapping[str, Any]
     claims: tuple[Claim, ...]
+    sha256: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
