@@ -21,10 +21,14 @@ from rdmalab.toml_records import Reader, read_toml
 
 FILE_NAME = "rdmalab.toml"
 DEFAULT_CAMPAIGN = "default"  # the place of logs that stand beside no campaign file
+_PERIODS = ("GPU-hour", "GPU-month", "node-month")
+_PERIODS = ("GPU-hour", "GPU-month", "node-month")
+PRICE_UNITS = tuple(f"{money}/{per}" for money in ("CNY", "USD", "EUR") for per in _PERIODS)
 # Keys whose words are listed, and the name of such a word.
 _WORDS = {
     "family": (FAMILIES, "family"), "measures": (("bandwidth", "latency"), "measures"),
     "operation": (COLLECTIVES, "operation"), "latency_convention": (("one_way", "round_trip"), "convention"),
+    "unit": (PRICE_UNITS, "unit"),
 }  # fmt: skip
 _LABEL_WIDTH = 24  # in letters; a Chinese character is as wide as two
 _RDMA_MTUS = (256, 512, 1024, 2048, 4096)
@@ -75,6 +79,31 @@ class Facts:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Quote:
+    """What a fabric's GPUs cost. ``discount_pct`` is what a lease of ``lease_months`` takes off the price."""
+
+    fabric: str
+    price: float
+    unit: str
+    source: str
+    gpus_per_node: int | None = None
+    lease_months: int | None = None
+    discount_pct: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workload:
+    """A step of a job: so many collectives of one size beside so many milliseconds of computing."""
+
+    name: str
+    size_bytes: int
+    operation: str = "all_reduce"
+    collectives_per_step: int = 1
+    compute_ms: float | None = None
+    source: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Campaign:
     """A campaign file, read and checked."""
 
@@ -90,6 +119,8 @@ class Campaign:
     fabrics: tuple[Fabric, ...] = ()
     same: tuple[Same, ...] = ()
     facts: tuple[Facts, ...] = ()
+    quotes: tuple[Quote, ...] = ()
+    workloads: tuple[Workload, ...] = ()
 
     @property
     def root(self) -> Path:
@@ -162,14 +193,16 @@ class _Reader(Reader):
 
     def campaign(self, document: dict[str, Any], sha256: str) -> Campaign:
         """The whole document."""
-        tables: dict[str, type] = {"fabric": Fabric, "same": Same, "facts": Facts}
+        tables: dict[str, type] = {
+            "fabric": Fabric, "same": Same, "facts": Facts, "quote": Quote, "workload": Workload,
+        }  # fmt: skip
         for key in document:
             if key not in ("campaign", *tables):
                 self.fail(key, f"unknown table '{key}'.{did_you_mean(key, ['campaign', *tables])}")
         head = document.get("campaign", {})
         if not isinstance(head, dict) or "name" not in head:
             self.fail("campaign", "[campaign] needs a name")
-        given, nested = {"path": self.path, "sha256": sha256}, ("fabrics", "same", "facts")
+        given, nested = {"path": self.path, "sha256": sha256}, ("fabrics", "same", "facts", "quotes", "workloads")
         head = self.record(Campaign, "campaign", 0, head, given=given, nested=nested)
         if len(days := head.get("dates", ())) > 2 or list(days) != sorted(days):
             self.fail("dates", "dates wants the first and the last day of the measurements", "campaign")
@@ -187,7 +220,14 @@ class _Reader(Reader):
         for i, name in enumerate(names):
             if name in names[:i]:
                 self.fail("name", f"two fabrics are named '{name}'", "fabric", i)
-        return Campaign(**head, fabrics=parts["fabric"], same=parts["same"], facts=parts["facts"])
+        for i, quote in enumerate(parts["quote"]):
+            if quote.fabric not in names:
+                message = f"no [[fabric]] is named '{quote.fabric}'.{did_you_mean(quote.fabric, names)}"
+                self.fail("fabric", message, "quote", i)
+        return Campaign(
+            **head, fabrics=parts["fabric"], same=parts["same"], facts=parts["facts"], quotes=parts["quote"],
+            workloads=parts["workload"],
+        )  # fmt: skip
 
     def build(self, kind: type, table: str, index: int, values: dict[str, Any]) -> Any:
         """One table as a record; words must be listed, numbers positive."""
@@ -207,6 +247,10 @@ class _Reader(Reader):
         if kind is Fabric:
             values.setdefault("label", values["name"])
             self.fabric(table, index, values)
+        if kind is Quote and values.get("discount_pct", 0) >= 100:
+            self.fail("discount_pct", "discount_pct is what a lease takes off in per cent, below 100", table, index)
+        if kind is Quote and ("discount_pct" in values) != ("lease_months" in values):
+            self.fail("price", "lease_months and discount_pct belong together", table, index)
         if kind is Same and len(set(values["tests"])) < 2:
             self.fail("tests", "tests wants two tests or more that measure the same", table, index)
         return kind(**values)

@@ -56,7 +56,7 @@ def write_memberships(
 
 def remove_campaign(writer: Writer, name: str) -> None:
     """Removes a campaign and all places in it; the logs stay."""
-    for table in ("campaigns", "fabrics", "same", "members", "places"):
+    for table in ("campaigns", "fabrics", "same", "quotes", "workloads", "members", "places"):
         writer.run(f"DELETE FROM raw.{table} WHERE campaign = $c", {"c": name})
 
 
@@ -145,6 +145,8 @@ def _write_campaign(writer: Writer, campaign: Campaign) -> None:
         for i, f in enumerate(campaign.fabrics)
     ]
     writer.insert("fabrics", fabrics)
+    for table, records in (("quotes", campaign.quotes), ("workloads", campaign.workloads)):
+        writer.insert(table, [{"campaign": campaign.name, **vars(record)} for record in records])
     writer.insert("same", [{"campaign": campaign.name, **vars(s), "tests": list(s.tests)} for s in campaign.same])
 
 

@@ -57,6 +57,18 @@ def _sentences(_: Translate) -> Iterator[tuple[str, str]]:
 
     yield from _outcomes(_)
     yield from _of_claims(_)
+    # whether a dearer fabric pays: rdmalab.price
+    yield r"the readings disagree", _("the readings disagree")
+    yield r"an interval holds what it costs", _("an interval holds what it costs")
+    yield r"too few runs for an interval", _("too few runs for an interval")
+    yield (
+        r"(?P<name>.*): (?P<n>\d+) B lie outside what (?P<fabric>.*) measured",
+        _("{name}: {n} B lie outside what {fabric} measured"),
+    )
+    yield (
+        r"(?P<name>.*): no (?P<operation>\w+) was measured on two fabrics",
+        _("{name}: no {operation} was measured on two fabrics"),
+    )
 
 
 def _of_claims(_: Translate) -> Iterator[tuple[str, str]]:

@@ -87,6 +87,14 @@ TABLES: dict[str, dict[str, str]] = {
         "nic": "VARCHAR", "gpu": "VARCHAR", "pcie": "VARCHAR",
     },
     "same": {"campaign": "VARCHAR", "measures": "VARCHAR", "tests": "VARCHAR[]", "size_bytes": "BIGINT"},
+    "quotes": {
+        "campaign": "VARCHAR", "fabric": "VARCHAR", "price": "DOUBLE", "unit": "VARCHAR", "source": "VARCHAR",
+        "gpus_per_node": "BIGINT", "lease_months": "BIGINT", "discount_pct": "DOUBLE",
+    },
+    "workloads": {
+        "campaign": "VARCHAR", "name": "VARCHAR", "size_bytes": "BIGINT", "operation": "VARCHAR",
+        "collectives_per_step": "BIGINT", "compute_ms": "DOUBLE", "source": "VARCHAR",
+    },
     # Logs that hold no run: telemetry and NCCL lines beside the tests; the fabric where one claims them.
     "places": {"campaign": "VARCHAR", "log_id": "VARCHAR", "path": "VARCHAR", "fabric": "VARCHAR"},
     "members": {

@@ -71,8 +71,10 @@ ALLOWED = {
     "tables": {"claims", "compare"},
     "figures": {"_fast_imports", "language", "tables", "units", "compare", "pairs"},
     "wording": {"compare", "language", "pairs", "phrases", "tables", "units", "series"},
+    "price": {"compare", "errors", "lab"},
     "pages": {
         "acceptance",
+        "price",
         "claims",
         "lab",
         "pages",
