@@ -174,11 +174,16 @@ def forget(log: str | None, campaign: str | None, db: str | None) -> None:
 @_db
 def compare(by: str, form: str, db: str | None, **parameters: Any) -> None:
     """Compare fabrics: medians with intervals, and ratios to the baseline with intervals."""
+    from rdmalab.findings import findings
     from rdmalab.tables import comparison_lines
+    from rdmalab.wording import Words
 
-    comparison = _open(db).compare(**parameters)
+    lab = _open(db)
+    comparison = lab.compare(**parameters)
     if form == "table":
         click.echo("\n".join(comparison_lines(comparison)))
+        for head, sentences in Words(comparison).findings(findings(lab, comparison)):
+            click.echo("\n".join(["", f"{head}:", *(f"  {s}" for s in sentences)]).replace("\xa0", " "))
     else:
         _print_frame(comparison.frame(), form, None)
 

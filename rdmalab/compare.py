@@ -138,6 +138,17 @@ class Refusal:
         return self.reason + (f" ({', '.join(map(str, self.differs))})" if self.differs else "")
 
 
+class Proof(NamedTuple):
+    """The line of a log that shows the transport of a fabric's runs, the first of so many that show the same one."""
+
+    fabric: str
+    transport: str
+    runs: int
+    path: str
+    line: int
+    text: str
+
+
 class Doubt(NamedTuple):
     """Numbers of logs that contradict each other: the code of the note, in how many logs, and where first."""
 
@@ -163,6 +174,7 @@ class Comparison:
     pairs: Pairs | None = None
     telemetry: Telemetry | None = None
     doubts: tuple[Doubt, ...] = ()
+    proofs: tuple[Proof, ...] = ()
 
     @cached_property
     def labels(self) -> dict[str, str]:
@@ -258,6 +270,7 @@ def compare(lab: "Lab", selection: Selection) -> Comparison:
         refusals=tuple(_refusals(points, found, names, series.clashing(points, same, names))), runs=runs,
         snapshot=_snapshot(lab, campaign), elsewhere=elsewhere, pairs=node_pairs(lab, campaign, names),
         telemetry=telemetry(lab, campaign, names), doubts=_doubts(lab, runs),
+        proofs=_proofs(lab, campaign, names),
     )  # fmt: skip
 
 
@@ -300,6 +313,24 @@ def _doubts(lab: "Lab", runs: "pl.DataFrame") -> tuple[Doubt, ...]:
         for code, group in groups.items()
         if len(group)
     )
+
+
+def _proofs(lab: "Lab", campaign: str, names: list[str]) -> tuple[Proof, ...]:
+    """Per fabric and transport the first log with its line; runs that were left out for it are among them."""
+    frame = lab.sql(
+        """SELECT fabric, transport_verdict, count(*) AS runs, min(path) AS path,
+                  arg_min(transport_evidence, path) AS evidence
+           FROM runs JOIN (SELECT log_id, transport_evidence FROM raw.logs) USING (log_id)
+           WHERE campaign = $c AND list_contains($f, fabric) AND kind = 'collective' AND transport_evidence IS NOT NULL
+           GROUP BY fabric, transport_verdict ORDER BY list_position($f, fabric), runs DESC, transport_verdict""",
+        c=campaign, f=names,
+    )  # fmt: skip
+    out = []
+    for fabric, verdict, runs, path, evidence in frame.rows():
+        line, _, text = evidence.partition("\n")[0].partition(": ")
+        if line.isdigit():
+            out.append(Proof(fabric, str(verdict), runs, path, int(line), text))
+    return tuple(out)
 
 
 def _rank(table: Table, selection: Selection, position: int) -> tuple[Any, ...]:

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rdmalab import series, stats
-from rdmalab.compare import FASTER, Table
 from rdmalab.series import Selection, Subject
 
 if TYPE_CHECKING:
@@ -212,23 +211,6 @@ def summary(found: "pl.DataFrame") -> "pl.DataFrame":
     numbers = [f"{name}{end}" for name in (*measured, *fitted) for end in ("", "_low", "_high")]
     schema = {k: found.schema[k] for k in (*_SHOWN, "fabric")} | {"runs": pl.Int64, "described": pl.Int64}
     return pl.DataFrame(rows, schema=schema | dict.fromkeys(numbers, pl.Float64), infer_schema_length=None)
-
-
-def crossover(table: Table) -> dict[str, int | None]:
-    """
-    Fabric → the smallest compared size from which on it is faster at every larger compared size; None for none.
-
-    Faster is said of an interval of the ratio that excludes 1, as everywhere.
-    """
-    out: dict[str, int | None] = {}
-    for fabric in table.others:
-        out[fabric] = None
-        compared = [c for c in table.of(fabric) if c.ratio is not None and c.size_bytes is not None]
-        for cell in sorted(compared, key=lambda c: -(c.size_bytes or 0)):
-            if cell.verdict != FASTER:
-                break
-            out[fabric] = cell.size_bytes
-    return out
 
 
 def dips(points: "pl.DataFrame", least: float = NOTCH) -> "pl.DataFrame":

@@ -22,6 +22,7 @@ from rdmalab.units import size_text
 
 if TYPE_CHECKING:
     from rdmalab.compare import Cell, Comparison, Refusal, Table
+    from rdmalab.findings import Findings, Undecided, Win
     from rdmalab.pairs import Pairs
     from rdmalab.series import Difference, Subject
 
@@ -776,6 +777,86 @@ class Words(Phrasing):
                 )
             )  # fmt: skip
         return self.text(said)
+
+    # -- what stands out ------------------------------------------------------------------------------------------
+
+    def findings(self, f: "Findings") -> list[tuple[str, list[str]]]:
+        """(heading, sentences) of what stands out; nothing where nothing is known."""
+        parts = [
+            (self._("Where a fabric wins"), [self._win(w) for w in f.wins]),
+            (self._("Dips and steps"), [self._notch(n) for n in f.notches.iter_rows(named=True)]),
+            (self._("Runs that stand out"), [self._odd(r) for r in f.odd_runs.iter_rows(named=True)]),
+            (self._("Levels that changed"), [self._change(r) for r in f.changes.iter_rows(named=True)]),
+            (self._("What more runs would decide"), [self._open_cell(u) for u in f.undecided]),
+        ]
+        return [(head, said) for head, said in parts if said]
+
+    def _named(self, s: "Subject") -> str:
+        """A measurand in few words: test and placement."""
+        place = {"in_place": self._("in place"), "out_of_place": self._("out of place")}.get(s.placement or "")
+        name = self.sentence(self.operation(s)) if s.kind == "collective" else self.operation(s)
+        return self.clauses([name, *([place] if place else [])])
+
+    def _of_row(self, r: dict[str, Any]) -> str:
+        """The same from the fields of a row."""
+        place = {"in_place": self._("in place"), "out_of_place": self._("out of place")}.get(r["placement"] or "")
+        collective = r["kind"] == "collective"
+        name = self.sentence(self.collective(r["operation"] or "")) if collective else str(r["test"])
+        return self.clauses([name, *([place] if place else [])])
+
+    def _win(self, w: "Win") -> str:
+        template = self._("{test}: {fabric} is faster than {base} from {size} on.")
+        if w.everywhere:
+            template = self._("{test}: {fabric} is faster than {base} at every compared size.")
+        return template.format(
+            test=self._named(w.table.subject), fabric=self.label(w.fabric), base=self.label(w.table.baseline),
+            size=self.size(w.size_bytes),
+        )  # fmt: skip
+
+    def _notch(self, n: dict[str, Any]) -> str:
+        template = {
+            "dip": self._(
+                "{test}, {fabric}: at {size} {share} of the bandwidth between its neighbours is missing, in {k} of {n} "
+                "runs."
+            ),
+            "step": self._(
+                "{test}, {fabric}: at {size} the bandwidth is {share} below that of the next smaller size, in {k} of "
+                "{n} runs."
+            ),
+        }[n["shape"]]
+        return template.format(
+            test=self._of_row(n), fabric=self.label(n["fabric"]), size=self.size(n["size_bytes"]),
+            share=self.percent(number_text(n["missing_pct"], 2)), k=n["runs_with"], n=n["runs"],
+        )  # fmt: skip
+
+    def _odd(self, r: dict[str, Any]) -> str:
+        path, root = str(r["path"]), self.c.campaign.get("root")
+        return self._(
+            "{path}, line {line}: {k} of {n} sizes of {test} lie more than 3.5 robust deviations and 2 % from the "
+            "median of {fabric}; it is not left out."
+        ).format(
+            path=path.removeprefix(f"{root}/") if root else path.rpartition("/")[2], line=r["line"] or 1, k=r["sizes"],
+            n=r["of"], test=self._of_row(r), fabric=self.label(r["fabric"]),
+        )  # fmt: skip
+
+    def _change(self, r: dict[str, Any]) -> str:
+        unit = {"time_us": "µs", "lat_typical_us": "µs"}.get(r["metric"], "Gb/s")
+        return self._(
+            "{test}, {fabric} at {size}: the level changed from {before} to {after} {unit} in the order of time, p = "
+            "{p}."
+        ).format(
+            test=self._of_row(r), fabric=self.label(r["fabric"]), size=self.size(r["size_bytes"]),
+            before=number_text(r["median_before"], 3), after=number_text(r["median_after"], 3), unit=unit,
+            p=number_text(r["p_value"], 2),
+        )  # fmt: skip
+
+    def _open_cell(self, u: "Undecided") -> str:
+        return self._(
+            "{test} at {size}, {fabric} against {base}: about {n} runs a side would decide, if ratio and scatter stay."
+        ).format(
+            test=self._named(u.table.subject), size=self.size(u.size_bytes), fabric=self.label(u.fabric),
+            base=self.label(u.table.baseline), n=u.runs,
+        )  # fmt: skip
 
     # -- transport, pairs, use ------------------------------------------------------------------------------------
 

@@ -67,10 +67,11 @@ ALLOWED = {
         "compare",
         "series",
     },
+    "findings": {"compare", "curves", "stability", "stats", "lab"},
     "curves": {"compare", "series", "stats", "lab"},
     "tables": {"claims", "compare"},
     "figures": {"_fast_imports", "language", "tables", "units", "compare", "pairs"},
-    "wording": {"compare", "language", "pairs", "phrases", "tables", "units", "series"},
+    "wording": {"findings", "compare", "language", "pairs", "phrases", "tables", "units", "series"},
     "price": {"compare", "errors", "lab"},
     "pages": {
         "acceptance",
@@ -115,6 +116,8 @@ ALLOWED = {
     "batch": {"rdmalab", "errors", "pdf", "report"},
     "cli": {
         "rdmalab",
+        "findings",
+        "wording",
         "batch",
         "acceptance",
         "curves",

@@ -1,4 +1,4 @@
-"""Floor, asymptote, half-bandwidth size, dips, steps and crossover, on curves worked out by hand."""
+"""Floor, asymptote, half-bandwidth size, dips and steps, on curves worked out by hand."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rdmalab import compare, curves, series
 from rdmalab.ingest import ingest
 from rdmalab.lab import Lab
-from rdmalab.series import Selection, Subject
+from rdmalab.series import Selection
 from rdmalab.store import Store
 
 EXAMPLES = Path(__file__).parents[1] / "data" / "examples"
@@ -104,28 +104,6 @@ def cell(fabric: str, size: int, verdict: str) -> compare.Cell:
         fabric=fabric, size_bytes=size, n=7, median=1, low=1, high=1, verdict=verdict,
         ratio=None if verdict == compare.BASELINE else 2.0,
     )  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("verdicts", "size"),
-    [
-        ("slower faster faster", 1024),
-        ("faster faster faster", 64),
-        ("faster slower faster", 65536),
-        ("faster faster no difference shown", None),
-    ],
-)
-def test_a_fabric_wins_from_the_size_from_which_on_it_always_does(verdicts: str, size: int | None) -> None:
-    """One larger size without a win ends the range."""
-    words = verdicts.replace("no difference shown", compare.NO_DIFFERENCE.replace(" ", "_")).split()
-    sizes = [64, 1024, 65536]
-    cells = [cell("tcp", s, compare.BASELINE) for s in sizes]
-    cells += [cell("roce", s, w.replace("_", " ")) for s, w in zip(sizes, words, strict=True)]
-    table = compare.Table(
-        subject=Subject(kind="latency"), baseline="tcp", fabrics=("tcp", "roce"), cells=tuple(cells), residue={},
-        points=pl.DataFrame(),
-    )  # fmt: skip
-    assert curves.crossover(table) == {"roce": size}
 
 
 def test_runs_of_a_campaign(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from rdmalab.compare import Cell, Comparison, Table
+    from rdmalab.findings import Findings
 
 _TABLE_SIZES = 9  # rows of a table that stands beside a chart
 _EVIDENCE_ROWS = 400
@@ -690,6 +691,21 @@ class FabricComparison(Paper):
         table = curve_table(found, self.c.labels, self.w)
         return Block(self._section(self._("Sweeps"), title, sub, table, self._kind()))
 
+    def findings(self, found: "Findings") -> Block:
+        """
+        What stands out beside the ratios; empty where nothing does.
+
+        Args:
+            found: Of :func:`rdmalab.findings.findings`.
+        """
+        parts = self.w.findings(found)
+        if not parts:
+            return Block("")
+        body = "".join(h3(head) + bullets(said) for head, said in parts)
+        title = self._("What else the runs show")
+        sub = self._("By fixed rules, for every measurand of this report; no run is left out for it.")
+        return Block(self._section(self._("Findings"), title, sub, body, self._kind()))
+
     def _other_row(self, table: "Table", size: int | None, fabric: str, x: "Cell") -> str:
         value, interval = shown_ratio(x)
         base = table.cell(table.baseline, size)
@@ -805,6 +821,8 @@ class FabricComparison(Paper):
         body += self._noted(self._("Selection"), self.w.selection()) + self._stated() + self._run_list(used)
         if self.c.doubts:
             body += h3(self._("Numbers that disagree")) + self._noted(self._("Note"), self._doubts())
+        if self.c.proofs:
+            body += h3(self._("The lines that prove the transport")) + self._proof_lines()
         body += h3(self._("Runs that were left out")) + self._left_out(left)
         body += h3(self._("What could not be compared")) + self._unmatched()
         title = self._(
@@ -814,6 +832,26 @@ class FabricComparison(Paper):
             id=self.c.snapshot[:12]
         )
         return Block(self._section(self._("Evidence"), title, sub, body, self._kind()))
+
+    def _proof_lines(self) -> str:
+        """Per fabric and transport the line of one log, as it stands there."""
+        rows = []
+        for x in self.c.proofs:
+            where = f"{shown_path(x.path, self.c.campaign.get('root'))}:{x.line}"
+            told = self._("{n} runs show {transport}").format(n=x.runs, transport=self._transport(x.transport))
+            rows.append(
+                f"<tr>{kept(self.c.labels[x.fabric])}{cell_html(told, 'text')}"
+                f'<td class="text"><span class="mono">{escape(where)}<br>{escape(x.text[:160])}</span></td></tr>'
+            )
+        head = [th(self._("Fabric"), "text"), th(self._("Transport"), "text"), th(self._("Line"), "text")]
+        return table_html(head, rows)
+
+    def _transport(self, verdict: str) -> str:
+        """A verdict in the words of NCCL."""
+        return {
+            "ib": "NET/IB", "roce": "NET/IB, RoCE", "socket": "NET/Socket", "ofi": "NET/OFI",
+            "intra_node": self._("inside the node"), "rdma_unspecified": self._("RDMA, kind not printed"),
+        }.get(verdict, self._("no channel line"))  # fmt: skip
 
     def _doubts(self) -> list[str]:
         """Where numbers of the logs contradict each other; they are shown as printed."""
