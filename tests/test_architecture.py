@@ -74,6 +74,7 @@ ALLOWED = {
     "wording": {"findings", "compare", "language", "pairs", "phrases", "tables", "units", "series"},
     "price": {"compare", "errors", "lab"},
     "pages": {
+        "findings",
         "acceptance",
         "price",
         "claims",
