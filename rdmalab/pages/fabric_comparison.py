@@ -841,9 +841,12 @@ class FabricComparison(Paper):
             told = self._("{n} runs show {transport}").format(n=x.runs, transport=self._transport(x.transport))
             rows.append(
                 f"<tr>{kept(self.c.labels[x.fabric])}{cell_html(told, 'text')}"
-                f'<td class="text"><span class="mono">{escape(where)}<br>{escape(x.text[:160])}</span></td></tr>'
+                f"{cell_html(where, 'mono')}{cell_html(x.text[:160], 'mono')}</tr>"
             )
-        head = [th(self._("Fabric"), "text"), th(self._("Transport"), "text"), th(self._("Line"), "text")]
+        head = [
+            th(self._("Fabric"), "text"), th(self._("Transport"), "text"), th(self._("Log"), "text"),
+            th(self._("Line"), "text"),
+        ]  # fmt: skip
         return table_html(head, rows)
 
     def _transport(self, verdict: str) -> str:
