@@ -852,7 +852,7 @@ class FabricComparison(Paper):
     def _transport(self, verdict: str) -> str:
         """A verdict in the words of NCCL."""
         return {
-            "ib": "NET/IB", "roce": "NET/IB, RoCE", "socket": "NET/Socket", "ofi": "NET/OFI",
+            "ib": "NET/IB", "roce": self.w.clauses(["NET/IB", "RoCE"]), "socket": "NET/Socket", "ofi": "NET/OFI",
             "intra_node": self._("inside the node"), "rdma_unspecified": self._("RDMA, kind not printed"),
         }.get(verdict, self._("no channel line"))  # fmt: skip
 
