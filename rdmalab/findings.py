@@ -57,7 +57,8 @@ def findings(lab: "Lab", c: Comparison) -> Findings:
     """What stands out among the runs behind a comparison."""
     import polars as pl
 
-    points = pl.concat([t.points for t in c.tables if not t.subject.tests], how="diagonal_relaxed")
+    own = [t.points for t in c.tables if not t.subject.tests] or [c.headline.points.clear()]
+    points = pl.concat(own, how="diagonal_relaxed")
     points = points.unique("row", maintain_order=True)
     drift = stability.drift(points, stability.starts(lab, str(c.campaign["campaign"])))
     return Findings(

@@ -13,7 +13,7 @@ from rdmalab.findings import findings
 from rdmalab.lab import Lab
 from rdmalab.pages.fabric_comparison import FabricComparison
 from rdmalab.wording import Words
-from tests._comparisons import LATENCY, SEVEN, around, campaign, comparison, lab_of, nccl, runs_of
+from tests._comparisons import LATENCY, SEVEN, around, campaign, comparison, iperf3, lab_of, nccl, runs_of, write_bw
 
 SIZES = tuple(8 << n for n in range(6))
 
@@ -102,6 +102,14 @@ def test_nothing_is_said_where_nothing_stands_out(tmp_path: Path) -> None:
     c = equal.compare()
     assert said(equal) == {}
     assert FabricComparison(c).findings(findings(equal, c)).html == ""
+
+
+def test_unlike_tests_that_are_declared_the_same_have_no_curve(tmp_path: Path) -> None:
+    """iperf3 against ib_write_bw at one size: no dip, no odd run, and no error."""
+    same = '[[same]]\nmeasures = "bandwidth"\ntests = ["ib_write_bw", "iperf3"]\nsize_bytes = 65536\n'
+    logs = {f"tcp/{i}.json": iperf3(50 + i / 100, cookie=f"c{i}") for i in range(7)}
+    logs |= {f"roce/{i}.log": write_bw({65536: 96 + i / 100}, qpn=300 + i) for i in range(7)}
+    assert said(lab_of(tmp_path, logs, campaign("tcp", "roce", more=same))) == {}
 
 
 @pytest.mark.parametrize("lang", ["en", "zh"])
