@@ -136,7 +136,9 @@ def test_the_lines_that_prove_the_transport_are_quoted() -> None:
     with tempfile.TemporaryDirectory() as folder:
         store = Store(Path(folder) / "s.duckdb")
         ingest([root], store)
-        c = Lab(store.path).compare()
+        lab = Lab(store.path)
+        c = lab.compare()
+        page = FabricComparison(c).findings(findings(lab, c)).html
     found = {(p.fabric, p.transport): p for p in c.proofs}
     assert set(found) == {
         ("tcp-100g", "socket"), ("roce-100g", "roce"), ("roce-100g", "socket"), ("infiniband-ndr400", "ib"),
@@ -146,5 +148,4 @@ def test_the_lines_that_prove_the_transport_are_quoted() -> None:
     lines = Path(proof.path).read_text(encoding="utf-8").splitlines()
     assert lines[proof.line - 1].strip() == proof.text
     assert "via NET/IB" in proof.text
-    page = FabricComparison(c).evidence().html
     assert proof.text.split(" -> ")[1][:20].replace("[", "[") in page

@@ -693,15 +693,16 @@ class FabricComparison(Paper):
 
     def findings(self, found: "Findings") -> Block:
         """
-        What stands out beside the ratios; empty where nothing does.
+        What stands out beside the ratios, and the lines that prove the transport; empty where there is neither.
 
         Args:
             found: Of :func:`rdmalab.findings.findings`.
         """
-        parts = self.w.findings(found)
-        if not parts:
+        body = "".join(h3(head) + bullets(said) for head, said in self.w.findings(found))
+        if self.c.proofs:
+            body += h3(self._("The lines that prove the transport")) + self._proof_lines()
+        if not body:
             return Block("")
-        body = "".join(h3(head) + bullets(said) for head, said in parts)
         title = self._("What else the runs show")
         sub = self._("By fixed rules, for every measurand of this report; no run is left out for it.")
         return Block(self._section(self._("Findings"), title, sub, body, self._kind()))
@@ -821,8 +822,6 @@ class FabricComparison(Paper):
         body += self._noted(self._("Selection"), self.w.selection()) + self._stated() + self._run_list(used)
         if self.c.doubts:
             body += h3(self._("Numbers that disagree")) + self._noted(self._("Note"), self._doubts())
-        if self.c.proofs:
-            body += h3(self._("The lines that prove the transport")) + self._proof_lines()
         body += h3(self._("Runs that were left out")) + self._left_out(left)
         body += h3(self._("What could not be compared")) + self._unmatched()
         title = self._(
