@@ -705,7 +705,7 @@ class FabricComparison(Paper):
             return Block("")
         title = self._("What else the runs show")
         sub = self._("By fixed rules, for every measurand of this report; no run is left out for it.")
-        return Block(self._section(self._("Findings"), title, sub, body, self._kind()))
+        return Block(self._section(self._("Findings"), title, sub, body, "page flow"))
 
     def _other_row(self, table: "Table", size: int | None, fabric: str, x: "Cell") -> str:
         value, interval = shown_ratio(x)
