@@ -115,6 +115,11 @@ def _outcomes(_: Translate) -> Iterator[tuple[str, str]]:
     between = rf"median of (?P<n>\d+) runs?, interval \[(?P<low>{number}), (?P<high>{number})\] (?P<unit>\S+)"
     yield between, _("median of {n} runs, interval [{low}, {high}] {unit}")
     yield f"{between} holds the limit", _("median of {n} runs, interval [{low}, {high}] {unit} holds the limit")
+    yield (
+        rf"measured (?P<value>{number}) (?P<unit>\S+) is (?P<word>above|below) the physical bound of "
+        rf"(?P<bound>{number}) \S+: (?P<reason>.*)",
+        _("measured {value} {unit} is beyond the physical bound of {bound} {unit}: {reason}"),
+    )
     yield r"(?P<n>\d+) runs?: no interval, (?P<m>\d+) runs give one", _("{n} runs: no interval, {m} runs give one")
     yield r"(?P<n>\d+) runs?, (?P<m>\d+) are asked", _("{n} runs, {m} are asked")
     yield r"(?P<n>\d+) runs?: (?P<q>p\d+) wants (?P<m>\d+)", _("{n} runs: {q} wants {m}")

@@ -291,6 +291,22 @@ def test_sizes_are_joined_as_the_limit_says(tmp_path: Path, how: str, value: flo
     assert (found.outcome, found.worst.value) == ("pass", value)
 
 
+def test_a_run_above_its_physical_bound_proves_nothing(tmp_path: Path) -> None:
+    """1 MiB in 70 us is a busbw of 28.09 GB/s, where 16 ranks behind two ports of 100 Gb/s reach 22.98: no pass."""
+    lab = lab_of(tmp_path, runs([90.0] * 5 + [70.0]), campaign("roce"))
+    for limit in (
+        'metric = "busbw_gbyte_s"\noperation = "all_reduce"\nat_least = 10',
+        'metric = "busbw_gbyte_s"\noperation = "all_reduce"\nat_least = 10\nstatistic = "every_run"',
+    ):
+        word, because = outcome(lab, tmp_path, limit)
+        assert word == "refused"
+        assert because.startswith("measured 28.09 GB/s is above the physical bound of 22.9775 GB/s: R (n - 1)")
+    limit = 'metric = "utilization_pct"\noperation = "all_reduce"\nat_least = 10'
+    assert outcome(lab, tmp_path, limit)[1].startswith("measured 122.25 % is above the physical bound of 100 %")
+    fine = lab_of(tmp_path / "fine", runs([90.0] * 6), campaign("roce"))  # 21.85 GB/s
+    assert outcome(fine, tmp_path, 'metric = "busbw_gbyte_s"\noperation = "all_reduce"\nat_least = 10')[0] == "pass"
+
+
 def test_a_drop_needs_its_golden_value(tmp_path: Path) -> None:
     """14.98 GB/s are 6.4 % below 16 and 11.9 % below 17; without the golden value nothing is tested."""
     lab = lab_of(tmp_path, runs([70.0] * 6), campaign("roce"))  # 1 MiB in 70 us: 14.98 GB/s, busbw 28.09

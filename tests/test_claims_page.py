@@ -88,5 +88,5 @@ def test_every_shipped_document_has_its_report_in_both_languages(lab: Lab, path:
 def test_the_chinese_report_has_chinese_titles(lab: Lab) -> None:
     """Verdict, headings and verdict words."""
     shown = page(lab, SYNTHETIC / "claims.toml", "zh")
-    assert shown.verdict() == ["3 条声明中 1 条一致", "1 条被运行否定", "2 条需要日志"]
+    assert shown.verdict() == ["3条声明中1条一致", "1条被运行否定", "2条需要日志"]
     assert "无日志无法核实" in shown.claims().html

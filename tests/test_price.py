@@ -172,5 +172,5 @@ def test_the_report_says_the_answer_in_both_languages(tmp_path: Path, lang: str)
     blocks = [page.cover(), page.money(), page.steps(), page.evidence(), page.method()]
     whole = " ".join(re.sub(r"<[^>]*>", " ", b.html) for b in blocks)
     assert not re.search(r"\{[a-z_]+\}|None", whole)
-    said = {"en": "job: ROCE is not needed; it costs 50.0", "zh": "job：不需要 ROCE；比 TCP 贵 50.0"}[lang]
+    said = {"en": "job: ROCE is not needed; it costs 50.0", "zh": "job：不需要ROCE；比TCP贵50.0"}[lang]
     assert said in " ".join(blocks[0].html.replace("&nbsp;", " ").split())

@@ -10,17 +10,42 @@ if TYPE_CHECKING:
     import polars as pl
 
 
+_REACH = 1.002  # of clocks and rounding
+
+
 def beyond(t: Threshold, bound: float) -> bool:
     """Whether the limit itself lies beyond what physics allows, by more than clocks and rounding reach."""
     if t.metric in ("time_us", *(m for m in NUMBERS if m.startswith("lat_"))):
-        return t.at_most is not None and t.at_most * 1.002 < bound
-    return t.at_least is not None and t.at_least > bound * 1.002
+        return t.at_most is not None and t.at_most * _REACH < bound
+    return t.at_least is not None and t.at_least > bound * _REACH
 
 
 def beyond_text(t: Threshold, bound: float, formula: str) -> str:
     """The limit and the bound that it passes."""
     word = "below" if t.at_most is not None else "above"
     return f"{t.asks} is {word} the physical bound of {bound:.6g} {t.shown_unit}: {formula}"
+
+
+def beyond_all(t: Threshold, rows: "pl.DataFrame", bound: tuple[float, str, str] | None) -> str:
+    """
+    What no hardware of these runs can have measured, in words; empty where nothing is beyond the bound.
+
+    A run above its bound proves no performance: the log, the campaign file or the fabric it was put into is wrong.
+    Bounds that rest on recalled facts say nothing here.
+    """
+    if t.metric == "utilization_pct":
+        bound = (100.0, "utilization is the share of the bound", "the definition")
+    if bound is None or "R" in set(rows["limit_flag"].drop_nulls()):
+        return ""
+    small = t.metric == "time_us"
+    values = rows["value"].drop_nulls()
+    worst = values.min() if small else values.max()
+    if worst is None or not (worst * _REACH < bound[0] if small else worst > bound[0] * _REACH):  # type: ignore[operator]
+        return ""
+    word = "below" if small else "above"
+    return (
+        f"measured {worst:.6g} {t.shown_unit} is {word} the physical bound of {bound[0]:.6g} {t.shown_unit}: {bound[1]}"
+    )
 
 
 def stated_bound(t: Threshold) -> tuple[float, str, str] | None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rdmalab import limits, stats
-from rdmalab.acceptance._bound import beyond, beyond_text, bound_of_runs, stated_bound
+from rdmalab.acceptance._bound import beyond, beyond_all, beyond_text, bound_of_runs, stated_bound
 from rdmalab.acceptance._result import (
     FAIL,
     NOT_COMPARABLE,
@@ -202,7 +202,8 @@ def _rows(lab: "Lab", t: Threshold, where: str) -> "pl.DataFrame":
     return lab.sql(
         f"""SELECT run_id, size_bytes, {apart}, median({_filled(t)}) AS value, median(algbw_gbyte_s) AS algbw,
                    list_sort(any_value(hosts)) AS hosts, any_value(limit_gbyte_s) AS limit_gbyte_s,
-                   any_value(limit_formula) AS limit_formula, any_value(limit_source) AS limit_source
+                   any_value(limit_formula) AS limit_formula, any_value(limit_source) AS limit_source,
+                   any_value(limit_flag) AS limit_flag
             FROM results WHERE {where} GROUP BY ALL ORDER BY run_id, size_bytes"""
     )
 
@@ -284,6 +285,8 @@ def _valued(t: Threshold, rows: "pl.DataFrame", base: Line) -> Line:
         line = replace(line, bound=bound[0], bound_formula=bound[1], bound_source=bound[2])
         if beyond(t, bound[0]):
             return replace(line, outcome=REFUSED, because=beyond_text(t, bound[0], bound[1]))
+    if impossible := beyond_all(t, rows, bound):
+        return replace(line, **_summary(t, values), outcome=REFUSED, because=impossible)
     if t.metric == "pair_spread_pct" or t.statistic.startswith("worst_"):
         return _worst(t, rows, line)
     if len(values) < t.runs_at_least:
