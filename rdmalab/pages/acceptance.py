@@ -336,9 +336,9 @@ class AcceptanceReport(Paper):
             (self._("not tested"), self._("No run of the test, or none at these sizes.")),
             (self._("not comparable"), self._("The test was run, but with other ranks, type, placement, direction, "
                 "latency convention or hardware than the limit is for.")),
-            (self._("refused"), self._("The limit, or a measured run, lies beyond what ranks, domains and ports allow, by "
-                "more than 0.2 %. What is not known is taken in its most favourable value first; recalled facts refuse "
-                "nothing.")),
+            (self._("refused"), self._("The limit, or a measured run, lies beyond what ranks, domains and ports allow, "
+                "by more than 0.2 %. What is not known is taken in its most favourable value first; recalled facts "
+                "refuse nothing.")),
             (self._("ranks"), self._("All-reduce: 2 ÷ (2 − busbw ÷ algbw), with half a unit of the last printed digit "
                 "of both either way.")),
             (self._("worst pair"), self._("The pair, or node, with the worst median of its runs; no interval, because "
