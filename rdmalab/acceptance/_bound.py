@@ -38,9 +38,9 @@ def beyond_all(t: Threshold, rows: "pl.DataFrame", bound: tuple[float, str, str]
     if bound is None or "R" in set(rows["limit_flag"].drop_nulls()):
         return ""
     small = t.metric == "time_us"
-    values = rows["value"].drop_nulls()
-    worst = values.min() if small else values.max()
-    if worst is None or not (worst * _REACH < bound[0] if small else worst > bound[0] * _REACH):  # type: ignore[operator]
+    values = [float(v) for v in rows["value"].drop_nulls()]
+    worst = min(values, default=math.inf) if small else max(values, default=0.0)
+    if not (worst * _REACH < bound[0] if small else worst > bound[0] * _REACH):
         return ""
     word = "below" if small else "above"
     return (
