@@ -837,7 +837,7 @@ class FabricComparison(Paper):
         rows = []
         for x in self.c.proofs:
             where = f"{shown_path(x.path, self.c.campaign.get('root'))}:{x.line}"
-            told = self._("{n} runs show {transport}").format(n=x.runs, transport=self._transport(x.transport))
+            told = self.w.clauses([self._transport(x.transport), self.w.count(x.runs)])
             rows.append(
                 f"<tr>{kept(self.c.labels[x.fabric])}{cell_html(told, 'text')}"
                 f"{cell_html(where, 'mono')}{cell_html(x.text[:160], 'mono')}</tr>"
