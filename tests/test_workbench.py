@@ -248,7 +248,7 @@ def page(lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
                      "--disable-sync", "--no-first-run"]  # fmt: skip
             browser = playwright.chromium.launch(executable_path=browser_path, args=flags)
             opened = browser.new_page(viewport={"width": 1500, "height": 1100})
-            _open(opened, f"http://127.0.0.1:{port}/lab/tree/explore.ipynb?token=test", server)
+            _open(opened, f"http://127.0.0.1:{port}/lab/tree/explore.ipynb?token=test&reset", server)
             yield opened
             browser.close()
     finally:
