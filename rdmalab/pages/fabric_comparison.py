@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from rdmalab.findings import Findings
 
 _TABLE_SIZES = 9  # rows of a table that stands beside a chart
+_MOST_FINDINGS = 12  # of one kind
 _EVIDENCE_ROWS = 400
 _MOST_FABRICS = 6  # more curves in one chart are told apart by nobody
 _CELL_FIELDS = (
@@ -698,7 +699,7 @@ class FabricComparison(Paper):
         Args:
             found: Of :func:`rdmalab.findings.findings`.
         """
-        body = "".join(h3(head) + bullets(said) for head, said in self.w.findings(found))
+        body = "".join(h3(head) + self._bullets(said) for head, said in self.w.findings(found))
         if self.c.proofs:
             body += h3(self._("The lines that prove the transport")) + self._proof_lines()
         if not body:
@@ -831,6 +832,12 @@ class FabricComparison(Paper):
             id=self.c.snapshot[:12]
         )
         return Block(self._section(self._("Evidence"), title, sub, body, self._kind()))
+
+    def _bullets(self, said: Sequence[str]) -> str:
+        """The first of many sentences, and how many more there are."""
+        more = len(said) - _MOST_FINDINGS
+        rest = [self._("{n} more; 'rdmalab compare' lists them all.").format(n=more)] if more > 0 else []
+        return bullets([*said[:_MOST_FINDINGS], *rest])
 
     def _proof_lines(self) -> str:
         """Per fabric and transport the line of one log, as it stands there."""
