@@ -87,6 +87,7 @@ class Premium:
         premium: Price of the dearer over the other, less 1.
         collective_ms: Fabric → time of the collectives of a step.
         share: Fabric → (least, greatest) share of communication in a step; None where compute_ms is not stated.
+        thousand_steps: Fabric → (least, greatest) money for 1,000 steps of one GPU, all hidden and nothing hidden.
         scenarios: The readings that were tried; the answer holds for all of them or is not decided.
         missing: The field that would decide.
     """
@@ -101,6 +102,8 @@ class Premium:
     premium: float
     collective_ms: dict[str, Interval]
     share: dict[str, tuple[float, float]] | None
+    thousand_steps: dict[str, tuple[float, float]] | None
+    currency: str
     scenarios: tuple[Scenario, ...]
     answer: str
     because: str
@@ -225,9 +228,9 @@ def _premiums(c: Comparison, workload: dict[str, Any], offers: Sequence[Offer], 
         return []
     out = []
     for currency, months in dict.fromkeys((o.currency, o.lease_months) for o in offers):
-        alike = sorted(
-            (o for o in offers if (o.currency, o.lease_months) == (currency, months)), key=lambda o: o.gpu_hour
-        )
+        same = [o for o in offers if (o.currency, o.lease_months) == (currency, months)]
+        cheapest = {o.fabric: o for o in sorted(same, key=lambda o: -o.gpu_hour)}  # of several quotes for one fabric
+        alike = sorted(cheapest.values(), key=lambda o: o.gpu_hour)
         times: dict[str, Interval] = {}
         for offer in alike:
             found = time_at(table.of(offer.fabric), workload["size_bytes"])
@@ -255,8 +258,10 @@ def _premium(workload: dict[str, Any], cheap: Offer, dear: Offer, times: dict[st
         for ms, overlap in product(computing, (False, True))
     )
     answer, because = _answer(scenarios, premium)
-    shares = None
+    shares = thousand = None
     if compute is not None:
+        thousand = {o.fabric: (_thousand(o, max(t.value, compute)), _thousand(o, t.value + compute))
+                    for o, t in ((cheap, slow), (dear, fast))}  # fmt: skip
         shares = {f: (max(0.0, t.value - compute) / max(t.value, compute), t.value / (t.value + compute))
                   for f, t in ((cheap.fabric, slow), (dear.fabric, fast))}  # fmt: skip
     missing = None
@@ -266,8 +271,14 @@ def _premium(workload: dict[str, Any], cheap: Offer, dear: Offer, times: dict[st
         workload=workload["name"], size_bytes=workload["size_bytes"], operation=workload["operation"],
         count=workload["collectives_per_step"], compute_ms=compute, dear=dear.fabric, cheap=cheap.fabric,
         premium=premium, collective_ms={cheap.fabric: slow, dear.fabric: fast}, share=shares, scenarios=scenarios,
+        thousand_steps=thousand, currency=cheap.currency,
         answer=answer, because=because, missing=missing,
     )  # fmt: skip
+
+
+def _thousand(offer: Offer, step_ms: float) -> float:
+    """Money for 1,000 steps of one GPU: seconds over 3,600 times the price of an hour."""
+    return offer.gpu_hour * step_ms / 3600
 
 
 def _speed_up(slow: Interval, fast: Interval, compute_ms: float, *, overlap: bool) -> Interval:

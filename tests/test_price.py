@@ -97,6 +97,21 @@ def test_the_premium_pays_when_every_reading_is_faster_by_more(tmp_path: Path) -
     assert x.share["tcp"] == pytest.approx((239.72 / 249.72, 249.72 / 259.72), abs=1e-3)
 
 
+def test_what_a_thousand_steps_cost(tmp_path: Path) -> None:
+    """RoCE: steps of 124.86 ms hidden and 134.86 ms not: 15 x 0.12486 / 3.6 = 0.520 and 0.562 CNY a thousand."""
+    (x,) = prices(lab(tmp_path, quotes() + workload())).premiums
+    assert x.thousand_steps
+    assert x.thousand_steps["roce"] == pytest.approx((0.5203, 0.5619), rel=2e-3)
+    assert x.currency == "CNY"
+
+
+def test_of_two_quotes_for_one_fabric_the_cheaper_counts(tmp_path: Path) -> None:
+    """TCP at 12 and at 10: no fabric is set against itself, and the premium is that over 10."""
+    more = '[[quote]]\nfabric = "tcp"\nprice = 12\nunit = "CNY/GPU-hour"\nsource = "other"\n'
+    (x,) = prices(lab(tmp_path, more + quotes() + workload())).premiums
+    assert (x.cheap, x.dear, x.premium) == ("tcp", "roce", pytest.approx(0.5))
+
+
 def test_rdma_is_not_needed_where_communication_is_a_small_part(tmp_path: Path) -> None:
     """(1000 + 249.72) / (1000 + 124.86) = 1.11 and 1.0: below 1.5."""
     (x,) = prices(lab(tmp_path, quotes() + workload(compute="compute_ms = 1000\n"))).premiums

@@ -199,7 +199,8 @@ class PricePerformance(Paper):
             return Block(self._section(self._("Steps"), self._("No workload is stated"), "", body, "page flow"))
         head = [
             th(self._("Workload"), "text"), th(self._("Fabric"), "text"), th(self._("Collectives of a step"), "text"),
-            th(self._("Share of the step"), "text"), th(self._("Premium")), th(self._("Speed-up of a step"), "text"),
+            th(self._("Share of the step"), "text"), th(self._("1000 steps of a GPU"), "text"),
+            th(self._("Premium")), th(self._("Speed-up of a step"), "text"),
             th(self._("Answer"), "text"),
         ]  # fmt: skip
         rows = [row for x in self.found.premiums for row in self._rows(x)]
@@ -235,10 +236,15 @@ class PricePerformance(Paper):
             if x.share:
                 low, high = x.share[fabric]
                 share = self._("{low} to {high}").format(low=self._percent(low), high=self._percent(high))
+            cost = ""
+            if x.thousand_steps:
+                low, high = (number_text(v, 4) for v in x.thousand_steps[fabric])
+                cost = self._("{low} to {high}").format(low=low, high=f"{high}\u00a0{x.currency}")
             yield (
                 f"<tr>{f'<td class=text rowspan=2>{first}</td>' if not dear else ''}"
                 f"{cell_html(self._label(fabric), 'text')}{cell_html(took, 'text')}"
-                f"{cell_html(share, 'text')}{cell_html(self._percent(x.premium) if dear else '')}"
+                f"{cell_html(share, 'text')}{cell_html(cost, 'text')}"
+                f"{cell_html(self._percent(x.premium) if dear else '')}"
                 f'<td class="text">{speeds if dear else ""}</td><td class="text">{word if dear else ""}</td></tr>'
             )
 
