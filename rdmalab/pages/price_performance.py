@@ -238,8 +238,8 @@ class PricePerformance(Paper):
                 share = self._("{low} to {high}").format(low=self._percent(low), high=self._percent(high))
             cost = ""
             if x.thousand_steps:
-                low, high = (number_text(v, 4) for v in x.thousand_steps[fabric])
-                cost = self._("{low} to {high}").format(low=low, high=f"{high}\u00a0{x.currency}")
+                least, most = (number_text(v, 4) for v in x.thousand_steps[fabric])
+                cost = self._("{low} to {high}").format(low=least, high=f"{most}\u00a0{x.currency}")
             yield (
                 f"<tr>{f'<td class=text rowspan=2>{first}</td>' if not dear else ''}"
                 f"{cell_html(self._label(fabric), 'text')}{cell_html(took, 'text')}"
