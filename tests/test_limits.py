@@ -840,3 +840,18 @@ def test_facts_of_gpus_and_cards() -> None:
     assert card is not None
     assert (card.port_gbit_s.value, card.host_link[:2]) == (200, ("Gen4 x16", "R"))
     assert limits.accelerator("NVIDIA A40") is limits.nic("E810") is None
+
+
+@pytest.mark.parametrize(
+    ("gbyte_s", "verdict", "missing"),
+    [
+        (12.6, "impossible", ()),
+        (12.45, "open", ("family",)),
+        (12.0, "open", ("family", "mtu_bytes")),
+        (5.0, "possible", ()),
+    ],
+)
+def test_a_family_that_nobody_states_is_varied(gbyte_s: float, verdict: str, missing: tuple[str, ...]) -> None:
+    """100 Gb/s are 12.5 GB/s on the line, 12.25 after RoCE's headers at MTU 4096 and 9.47 at 256."""
+    found = limits.judge("write", gbyte_s, {"link_rate_gbit_s": 100.0, "ports": 1, "bidirectional": False})
+    assert (found.verdict, found.missing) == (verdict, missing)

@@ -131,7 +131,11 @@ def _free(operation: str | None, known: dict[str, Any]) -> Iterator[tuple[str, t
         yield from _unless(known, "ports_per_domain", (1, math.inf))
     most = (float(card.port_gbit_s.value),) if card else (math.inf,)
     yield from _unless(known, "link_rate_gbit_s", (_SLOWEST_GBIT_S, *most))
-    if "mtu_bytes" not in known and (sizes := _mtus(known.get("family"))):
+    family = known.get("family")
+    if family is None:  # the one with most headers, and the rate of the line, which none exceeds
+        family = "roce" if known.get("mtu_bytes", RDMA_MTUS[-1]) in RDMA_MTUS else "tcp"
+        yield "family", (family, None)
+    if "mtu_bytes" not in known and (sizes := _mtus(family)):
         yield "mtu_bytes", sizes
     yield from _slots(known)
 
